@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -147,3 +147,19 @@ def faults_of_rows_in_order(arrivals: Arrivals, expected: Times, places: Times) 
 def _falls(numbers: Times) -> int:
     """How many numbers come after a higher one."""
     return int((numbers[1:] < np.maximum.accumulate(numbers)[:-1]).sum()) if len(numbers) > 1 else 0
+
+
+@dataclass(frozen=True, slots=True)
+class KillSeries:
+    """Latency around one kill, for a plot: seconds from the kill, and ms, of every record kept."""
+
+    after_s: list[float] = field(default_factory=list)
+    latency_ms: list[float] = field(default_factory=list)
+
+
+def series_around(arrivals: Arrivals, kill_ns: int, most: int = 4_000) -> KillSeries:
+    """Of 10 s before a kill (Unix, ns) and 30 s behind it, `most` records or a few more."""
+    near = within(arrivals, kill_ns - 10 * S, kill_ns + 30 * S)
+    near = near[:: max(1, len(near) // most)]
+    after = (near["arrived_ns"] - kill_ns) / S
+    return KillSeries(after.round(3).tolist(), ((near["arrived_ns"] - near["created_ns"]) / MS).round(1).tolist())

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import random
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from bench.analysis import MS, S, gaps_around, recovered_after_s, within
+from bench.analysis import KillSeries, S, gaps_around, recovered_after_s, series_around
 from bench.faults import Strike
 from bench.measures import Kill, KillRun
 from bench.metrics import Sample
@@ -37,14 +37,6 @@ class Seen:
     end_ns: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class KillSeries:
-    """Latency around one kill, for the plot: seconds from the kill, and ms, of every record kept."""
-
-    after_s: list[float] = field(default_factory=list)
-    latency_ms: list[float] = field(default_factory=list)
-
-
 def measure(stage: Stage, settings: Settings) -> tuple[KillRun, list[KillSeries]]:
     """Kill as often as the run says. Raises what the stage raises, and `RuntimeError` if a replica does not come back."""
     run = stage.run
@@ -69,7 +61,7 @@ def measure(stage: Stage, settings: Settings) -> tuple[KillRun, list[KillSeries]
     stage.say(f"lost {faults.lost}, duplicated {faults.duplicated}, reordered {faults.reordered}")
     kills = tuple(_judged(one, arrivals, after_s, stage) for one in seen)
     found = KillRun(run.configuration.name, run.job, settings.kill_rate, run.round, kills, faults)
-    return found, [_series(one, arrivals) for one in seen]
+    return found, [series_around(arrivals, one.kill_ns) for one in seen]
 
 
 def strike(stage: Stage, fault: Strike, after_s: float, seen: list[Seen]) -> None:
@@ -158,10 +150,3 @@ def _told(kill: Kill) -> str:
         f"{kill.victim}{led}: longest gap {kill.gap:.0f} ms, {kill.gap_before:.0f} ms before{head}; "
         f"latency back after {kill.latency_back_s:.1f} s"
     )
-
-
-def _series(seen: Seen, arrivals: Arrivals, most: int = 4_000) -> KillSeries:
-    near = within(arrivals, seen.kill_ns - 10 * S, seen.kill_ns + 30 * S)
-    near = near[:: max(1, len(near) // most)]
-    after = (near["arrived_ns"] - seen.kill_ns) / S
-    return KillSeries(after.round(3).tolist(), ((near["arrived_ns"] - near["created_ns"]) / MS).round(1).tolist())

@@ -11,7 +11,7 @@ mpl.use("Agg")
 
 from matplotlib import pyplot as plt
 
-from bench.kills import KillSeries
+from bench.analysis import KillSeries
 from bench.measures import KillRun, Row
 
 

@@ -12,7 +12,7 @@ from statistics import median
 
 import psutil
 
-from bench.kills import KillSeries
+from bench.analysis import KillSeries
 from bench.measures import Failure, KillRun, Row, Target
 from bench.plan import Settings
 from bench.targets import targets

@@ -14,11 +14,14 @@ mpl.use("Agg")
 from matplotlib import pyplot as plt
 
 from bench.evaluation.results import RunResult
+from bench.plot import plot_kills
 
 Rounds = Mapping[str, Sequence[RunResult]]
 Key = tuple[str, int, str]
 """Workload, rate and fault."""
 Panels = Mapping[Key, Rounds]
+COMPARED = ("leader-realtime", "leader", "spark-tuned", "flink-tuned (100 ms)")
+"""Configurations that a reader wants to see beside each other under kills."""
 _WITH = {
     "slow": ", one replica slow",
     "kill": ", with kills",
@@ -79,6 +82,15 @@ def plot_usage(panels: Panels, path: Path) -> None:
         _bars(axis, list(rounds), {"cores": cores, "memory, GB": memory})
 
     _panels(panels, path, "Processor and memory of the whole system", draw)
+
+
+def plot_compared(rounds: Rounds, path: Path) -> bool:
+    """Latency around the kills of a few configurations below each other; return whether there are any."""
+    shown = [name for name in COMPARED if rounds.get(name)]
+    series = {name: [kill.series for one in rounds[name] for kill in one.kills] for name in shown}
+    if series:
+        plot_kills(series, path)
+    return bool(series)
 
 
 def plot_series(name: str, rounds: Sequence[RunResult], path: Path) -> None:

@@ -13,7 +13,16 @@ import typer
 
 from bench.evaluation.configurations import STRIKES
 from bench.evaluation.folder import Folder, FolderError
-from bench.evaluation.pictures import Panels, Rounds, plot_boxes, plot_outages, plot_series, plot_usage, titled
+from bench.evaluation.pictures import (
+    Panels,
+    Rounds,
+    plot_boxes,
+    plot_compared,
+    plot_outages,
+    plot_series,
+    plot_usage,
+    titled,
+)
 from bench.evaluation.plan import RunSpec, to_do
 from bench.evaluation.record import Plan, RunRecord
 from bench.evaluation.results import RunResult, growths, of_all, result_of
@@ -180,6 +189,9 @@ def _growth_table(results: Sequence[RunResult]) -> list[str]:
 def _all_series(killed: Panels, folder: Path) -> list[str]:
     parts = []
     for key, rounds in killed.items():
+        compared = folder / f"compared-{_file_word(f'{key[0]}-{key[1]}-{key[2]}')}.png"
+        if key[2] == "kill" and plot_compared(rounds, compared):
+            parts.append(f"![compared, {titled(key)}]({compared.name})")
         for name, many in rounds.items():
             path = folder / f"series-{_file_word(f'{key[0]}-{key[1]}-{key[2]}-{name}')}.png"
             plot_series(f"{name}, {titled(key)}", many, path)

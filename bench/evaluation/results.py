@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import fmean
 
 import numpy as np
 import numpy.typing as npt
 
-from bench.analysis import MS, Latency, S, gaps_around, latency, longest_gap_ms, recovered_after_s, within
+from bench.analysis import (
+    MS,
+    KillSeries,
+    Latency,
+    S,
+    gaps_around,
+    latency,
+    longest_gap_ms,
+    recovered_after_s,
+    series_around,
+    within,
+)
 from bench.evaluation.configurations import KNOWN
 from bench.evaluation.plan import BEFORE_S, RunSpec
 from bench.evaluation.record import KillSeen, RunRecord
@@ -39,6 +50,7 @@ class KillResult:
     followed_s: float
     at_head_s: float | None
     others: float | None = None
+    series: KillSeries = field(default_factory=KillSeries)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +184,8 @@ def _kill(record: RunRecord, arrivals: Arrivals, number: int) -> KillResult:
     until_back = max(outage, longest_gap_ms(own["arrived_ns"], kill.at_ns, max(kill.until_ns, kill.at_ns + 1)))
     back = recovered_after_s(own, kill.at_ns, kill.until_ns)
     followed_s = (kill.until_ns - kill.at_ns) / S
-    return KillResult(outage, before, until_back, back, followed_s, kill.at_head_s, others)
+    series = series_around(arrivals, kill.at_ns)
+    return KillResult(outage, before, until_back, back, followed_s, kill.at_head_s, others, series)
 
 
 def _struck(spec: RunSpec, kill: KillSeen, arrivals: Arrivals) -> npt.NDArray[np.bool_]:

@@ -104,11 +104,11 @@ def _label(spec: RunSpec, configuration: str) -> str:
 
 
 def _p50(one: RunResult) -> float | None:
-    return one.latency and one.latency.p50
+    return None if one.latency is None else one.latency.p50
 
 
 def _p99(one: RunResult) -> float | None:
-    return one.latency and one.latency.p99
+    return None if one.latency is None else one.latency.p99
 
 
 def _longest_gap(one: RunResult) -> float | None:

@@ -203,7 +203,10 @@ def test_the_report_has_tables_plots_machine_versions_and_commands(folder: Folde
     assert "| spark-tuned | 1 | 20 | 20 | 20 | 20 | 20 | 20 | 10 | 100 | 0 | 7 | 0 | 0.05 |" in text
     assert "| leader | 1 | 1510 | 1510 | 10 |" in text
     pictures = {path.name for path in folder.path.glob("*.png")}
-    assert pictures == {"latency.png", "outages.png", "usage.png", "series-identity-1000-kill-leader.png"}
+    assert pictures == {
+        *("latency.png", "outages.png", "usage.png"),
+        *("compared-identity-1000-kill.png", "series-identity-1000-kill-leader.png"),
+    }
     assert all(f"({name})" in text for name in pictures)
 
 
