@@ -67,14 +67,19 @@ def plot_gaps(runs: Sequence[KillRun], path: Path) -> None:
 def plot_kills(series: Mapping[str, Sequence[KillSeries]], path: Path) -> None:
     """Latency over time, all kills of a configuration laid over each other; logarithmic."""
     figure, axes = plt.subplots(
-        len(series), 1, figsize=(9, 2.6 * len(series)), squeeze=False, layout="constrained", sharex=True
+        *(len(series), 1),
+        figsize=(9, 2.6 * len(series)),
+        squeeze=False,
+        layout="constrained",
+        sharex=True,
+        sharey=True,
     )
     for axis, (configuration, kills) in zip(axes[:, 0], series.items(), strict=True):
         for kill in kills:
             axis.plot(kill.after_s, kill.latency_ms, ",", alpha=0.5, color="tab:blue")
         axis.axvline(0, color="tab:red", linewidth=1)
         axis.set_yscale("log")
-        axis.set(title=f"{configuration}: {len(kills)} kills", ylabel="latency, ms")
+        axis.set(title=f"{configuration}: {len(kills)} kill{'s' if len(kills) > 1 else ''}", ylabel="latency, ms")
         axis.grid(alpha=0.3)
     axes[-1, 0].set_xlabel("seconds after the SIGKILL")
     figure.savefig(path, dpi=130)
