@@ -30,7 +30,7 @@ class Asked(TinyApi):
 
 def test_the_crd_is_named_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cli, "_INSTALLED_S", 0.0)
-    monkeypatch.setattr(cli, "_api", lambda _: Asked(ApiError(404, "NotFound", "the server could not find it")))
+    monkeypatch.setattr(cli, "_api", lambda *_: Asked(ApiError(404, "NotFound", "the server could not find it")))
     done = CliRunner().invoke(cli.app, ["run", "--default-image", "tandem:1", "--metrics-port", "0"])
 
     assert done.exit_code == 1
