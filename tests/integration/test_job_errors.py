@@ -18,6 +18,7 @@ from pyspark.sql.streaming import StatefulProcessor
 from integration.engine import Record, fetched
 from integration.failing_job import IN, Failing, Plan
 from tandem.checkpoint.position import EnginePosition
+from tandem.engine import blame
 from tandem.engine.blame import Failed, explained
 from tandem.engine.isolation import isolated
 from tandem.intake.batch import to_batch
@@ -25,6 +26,12 @@ from tandem.jobapi.errors import JobError
 from tandem.protocol.values import EpochRange, Offsets
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
+
+
+@pytest.fixture(autouse=True)
+def _time_to_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half a dozen trials with Python workers of their own take longer than a report waits on a machine that does more."""
+    monkeypatch.setattr(blame, "SEARCH_S", 200.0)
 
 
 @pytest.fixture
