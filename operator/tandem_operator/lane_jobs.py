@@ -48,7 +48,7 @@ class LaneJobs:
         return LanesLeft.of(begun.uid, jobs, pods)
 
 
-def is_vain(action: Action, refused: Iterable[tuple[Action, ApiError]]) -> bool:
+def is_refused_alike(action: Action, refused: Iterable[tuple[Action, ApiError]]) -> bool:
     """Whether it makes or changes the job of a lane, and another one was refused for what this one would be refused for.
 
     That is: the server is busy or out of order, or a quota is used up, which stops no change of what is there.

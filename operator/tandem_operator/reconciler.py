@@ -16,7 +16,7 @@ from tandem_operator.api import Api, ApiError
 from tandem_operator.begun import Begun, Clocks, UnseenError, seeing
 from tandem_operator.cache_refresher import CacheRefresher
 from tandem_operator.lane_change import lanes_now
-from tandem_operator.lane_jobs import LaneJobs, is_vain
+from tandem_operator.lane_jobs import LaneJobs, is_refused_alike
 from tandem_operator.lanes import has_lanes, plan_lanes
 from tandem_operator.lanes_end import plan_end
 from tandem_operator.manifests import job_of
@@ -231,7 +231,7 @@ class Reconciler:
             lacking = [one for one, _ in refused]
             if isinstance(action, _WORDS) or waits(action, lacking, target.job.spec.suspend):
                 continue
-            if is_vain(action, refused):
+            if is_refused_alike(action, refused):
                 continue
             try:
                 changed = await asyncio.to_thread(self._actor.carry_out, target, action)
