@@ -43,6 +43,7 @@ def job(tmp_path: Path, kafka: KafkaBroker, zookeeper: ZooKeeperServer) -> Itera
     made.local.stop()
 
 
+@pytest.mark.thorough
 def test_the_job_goes_on_without_the_records_that_it_cannot_take(job: SmallJob, tmp_path: Path) -> None:
     job.local.start()
     job.feed("1")

@@ -58,6 +58,7 @@ def job(kafka: KafkaBroker, zookeeper: ZooKeeperServer, tmp_path_factory: pytest
     made.local.stop()
 
 
+@pytest.mark.thorough
 def test_a_killed_replica_goes_on_with_each_watermark_and_the_row_without_a_match_comes(job: SmallJob) -> None:
     counts = f"{job.name}-counts"
     job.wait(lambda: all(job.local.is_up(name) for name in ("replica-0", "replica-1")), "both replicas compute")

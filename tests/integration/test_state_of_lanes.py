@@ -88,6 +88,7 @@ def divided(
     return found
 
 
+@pytest.mark.thorough
 def test_lanes_go_on_from_divided_and_merged_states_as_the_job_would_have(spark: SparkSession, tmp_path: Path) -> None:
     whole = Lane(spark, tmp_path / "whole", 0, 1)
     for epoch in range(4):

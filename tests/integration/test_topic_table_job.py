@@ -17,7 +17,7 @@ from tandem.devservers import KafkaBroker, ZooKeeperServer
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
 
 
-@pytest.fixture(params=["microBatch", pytest.param("realTime", marks=pytest.mark.thorough)])
+@pytest.fixture(params=["microBatch", "realTime"])
 def job(
     kafka: KafkaBroker, zookeeper: ZooKeeperServer, tmp_path: Path, request: pytest.FixtureRequest
 ) -> Iterator[tuple[Workload, Rules]]:
@@ -33,6 +33,7 @@ def job(
         yield workload, rules
 
 
+@pytest.mark.thorough
 def test_every_event_meets_the_table_that_the_log_has_whoever_dies(job: tuple[Workload, Rules]) -> None:
     workload, rules = job
     for _ in range(2):
