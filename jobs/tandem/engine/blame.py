@@ -22,7 +22,7 @@ from tandem.engine.faults import (
     record_fault,
 )
 from tandem.engine.kept_state import ANOTHER_NAME, CANNOT_GO_ON
-from tandem.engine.trial import TrialError
+from tandem.engine.trial import NotSearchedError, TrialError
 from tandem.jobapi.errors import EpochError, JobError
 from tandem.logs import get_logger
 from tandem.protocol.values import EpochRange
@@ -103,6 +103,8 @@ def explained(
         culprit = None if again is None else first_culprit(rows, attempt, again)
         if again is None:
             nothing = "it did not fail when it was computed once more, so the cause may be outside of the records"
+    except NotSearchedError as reason:
+        culprit, nothing = None, str(reason)
     except TrialError as trouble:
         culprit, nothing = None, f"the record was not found: {trouble}"
     if culprit is None and said is None and not (fails_again and is_of_init(error)):
@@ -146,6 +148,13 @@ def about(
     said = any_fault(error).rstrip(".")
     remedy = _how_to_go_on(error, command, may_leave)
     return EpochError(failed.epoch.epoch, f"the job raised while it ran: {said}. {where}.", remedy)
+
+
+def repeated(failed: Failed, said: str, tries: int, nothing: str, command: str) -> EpochError:
+    """The same was raised in so many tries of the epoch. `nothing` : why no record is named."""
+    where = f"It was computing epoch {failed.epoch.epoch}, {ranges(failed.epoch)}, in each of {tries} tries ({nothing})"
+    said = f"the job raised while it ran: {said.rstrip('.')}. {where}."
+    return EpochError(failed.epoch.epoch, said, _how_to_go_on(failed.error, command, may_leave=False))
 
 
 def can_leave(culprit: Culprit) -> bool:

@@ -97,6 +97,15 @@ def record_fault(error: BaseException) -> str | None:
     return job_fault(error) or _java_fault(error)
 
 
+def java_error(error: BaseException) -> str | None:
+    """`NullPointerException: text`: what Java raised first, in a line; None if nothing stands behind the error."""
+    cause = _innermost(error)
+    if cause is error:
+        return None
+    name, said = _named(cause)
+    return f"{name}: {said}" if said else name
+
+
 def _java_fault(error: BaseException) -> str | None:
     cause = _innermost(error)
     if not isinstance(error, StreamingQueryException) or cause is error:
@@ -104,7 +113,7 @@ def _java_fault(error: BaseException) -> str | None:
     name, said = _named(cause)
     if name not in _OF_VALUES or "SQLSTATE" in said or any(word in said for word in _OF_SETTINGS):
         return None
-    return f"{name}: {said}" if said else name
+    return java_error(error)
 
 
 def _innermost(error: BaseException) -> BaseException:

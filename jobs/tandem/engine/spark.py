@@ -14,7 +14,7 @@ from pyspark.errors import PySparkException, StreamingQueryException
 from tandem.checkpoint.position import EnginePosition
 from tandem.core.batches import Batches
 from tandem.engine import slow_epoch
-from tandem.engine.blame import Failed, explained
+from tandem.engine.blame import Failed, explained, repeated
 from tandem.engine.culprit import Attempt
 from tandem.engine.faults import record_fault
 from tandem.engine.foreach_batch import BatchFunctions
@@ -25,6 +25,7 @@ from tandem.engine.one_row import check_one_row
 from tandem.engine.prepared import PreparedJob
 from tandem.engine.query import GivenUpError
 from tandem.engine.rehearsal import Rehearsal
+from tandem.engine.repeated import MOST_TRIES, FailedEpochs
 from tandem.engine.shared_state import state_behind_watermark, stateful_operators
 from tandem.engine.trial import Trials
 from tandem.engine.warm_up import WarmUp
@@ -66,13 +67,15 @@ class SparkEngine:
         self.job = job
         self._warm_up = WarmUp(job, folder / "warm-up")
         self._rehearsal = Rehearsal(job)
-        self._trials = Trials(job.trial, folder, job.begins_anywhere)
+        self._trials = Trials(job.trial, folder, job.begins_anywhere, at_barriers=job.real_time)
         self._checkpoint = folder / "checkpoint"
         self._make_fetcher = make_fetcher
         self._phase = phase
         self._count = count
         self.task = Task()
         """Says what an epoch waits for."""
+        self.failed_epochs = FailedEpochs()
+        """Of this replica, over restarts."""
         self._first_epoch: dict[str, int] = {}  # ms from `start` to what happened: where a promotion's time goes
         self.functions = BatchFunctions(job.query.frame.sparkSession, {}, job.query.frame.schema)
         """Of the job's sinks `foreachBatch`."""
@@ -222,9 +225,20 @@ class SparkEngine:
 
         if not (self.job.leaves_letters and failed.concerns_records and record_fault(failed.error)):
             takes_letters = not (self.job.real_time and self.keeps_state)
-            raise explained(failed, begin, self._stopped.is_set, self.job.command, takes_letters) from failed.error
+            found = explained(failed, begin, self._stopped.is_set, self.job.command, takes_letters)
+            raise self._if_repeated(failed, found) from failed.error
         attempt = begin(self._give_up)
         return self.job.intake.take(fetched, isolated(failed, attempt, self.job.command))
+
+    def _if_repeated(self, failed: Failed, found: Exception) -> Exception:
+        """`found`; or, where that says nothing of its cause and has come too often, an `EpochError`."""
+        if found is not failed.error or not failed.concerns_records:
+            return found
+        said = self.failed_epochs.is_of_the_job(failed.epoch.epoch, failed.error)
+        if said is None:
+            return found
+        nothing = "each with a restart behind it; no record was found that makes it fail"
+        return repeated(failed, said, MOST_TRIES, nothing, self.job.command)
 
     def _passed(self, what: str) -> None:
         if "computed" not in self._first_epoch:

@@ -26,6 +26,10 @@ class TrialError(Exception):
     """Trials are over, or cannot be made: the text says why."""
 
 
+class NotSearchedError(TrialError):
+    """No record can be looked for, as things are: the text says why, and what to do."""
+
+
 @dataclass(frozen=True, slots=True)
 class Offered:
     """An epoch as a query was given it: where it is, its records, its time (Unix, ms), and whether it is a barrier."""
@@ -42,12 +46,14 @@ class Trials:
     query : over the job's plan, which nobody else uses meanwhile.
     folder : for copies of the state.
     anywhere : the job keeps no state, so that a query may begin after any epoch, whatever the checkpoint holds.
+    at_barriers : state is committed at barriers, so that there is none right before most epochs.
     """
 
-    def __init__(self, query: EpochQuery, folder: Path, anywhere: bool = False) -> None:
+    def __init__(self, query: EpochQuery, folder: Path, anywhere: bool = False, at_barriers: bool = False) -> None:
         self._query = query
         self._folder = folder
         self._anywhere = anywhere
+        self._at_barriers = at_barriers
         self._made = 0
 
     def of(
@@ -63,6 +69,7 @@ class Trials:
 
         `over` : why there shall be no further trial; "": go on. `earlier` : the epochs before it that `checkpoint` may not
         have, as they were computed; none where it stands right before the epoch. What is returned raises `TrialError`.
+        Raises `NotSearchedError` if they are not known where state is committed at barriers.
         """
         before = None if self._anywhere else find_newest([checkpoint], position.epoch - 1)
         after = EnginePosition(position.epoch - 1, 0) if self._anywhere else EnginePosition()
@@ -70,6 +77,8 @@ class Trials:
             after = before.position
         missing = [one for one in earlier if one.position.epoch > after.epoch]
         if [one.position.epoch for one in missing] != list(range(after.epoch + 1, position.epoch)):
+            if self._at_barriers and not earlier:
+                raise NotSearchedError(_between_barriers(after.epoch, position.epoch))
             raise TrialError(
                 f"the checkpoint stands at epoch {after.epoch}, and not all epochs up to {position.epoch} are here"
             )
@@ -120,3 +129,12 @@ class Trials:
         finally:
             self._query.stop()
         return None
+
+
+def _between_barriers(state: int, epoch: int) -> str:
+    of = "there is no state yet" if state < 0 else f"the newest state is of epoch {state}"
+    return (
+        f"the record was not looked for: that takes the state of epoch {epoch - 1}, and the real-time engine keeps state at "
+        f"barriers only; {of}. To have it looked for, let the job go on with spec.engine: microBatch, where "
+        "spec.job.onError: deadLetter is possible, too"
+    )

@@ -13,6 +13,7 @@ from tandem.engine.jvm.jars import file_system_jar
 from tandem.engine.prepared import prepare_job
 from tandem.engine.refused_settings import blaming
 from tandem.engine.registering import await_executors, end
+from tandem.engine.repeated import FOLDER, FailedEpochs
 from tandem.engine.second_plan import SecondPlan
 from tandem.engine.session import LASTING_TASKS, build_session
 from tandem.engine.shared_state import check_shared
@@ -114,6 +115,7 @@ class SparkRuntime:
         with blaming(manifest.spark.conf):
             job = prepare_job(session, manifest, kept, self.near, tables, compare, formats)
         engine = SparkEngine(job, self._folder, make_fetcher, phase, count)
+        engine.failed_epochs = FailedEpochs(self._folder.parent / FOLDER / f"{manifest.name}-{self._name}.json")
         if job.batches is not None:
             functions = load_functions(session, manifest)
             engine.functions = BatchFunctions(job.batches, functions, job.query.frame.schema, job.command)

@@ -97,7 +97,9 @@ class Verifier(Background):
             digests.held_from = None
 
     def _compared(self, checkpoint: Path, position: EnginePosition) -> int | None:
-        began, times, verified = self._clock_ms(), [self._clock_ms()], None
+        began, times = self._clock_ms(), [self._clock_ms()]
+        verified: int | None = None
+        right: bool | None = None
         # Where a batch has several epochs, those of a whole one, as far as they can be compared.
         interval = min(self._follower.epochs_a_batch, self._follower.published - position.epoch)
         most = max(self._pace.begin(self._follower.size), interval)
@@ -106,20 +108,24 @@ class Verifier(Background):
                 for epoch, table in islice(rehearsal, most):
                     times.append(self._clock_ms())
                     expected = self._follower.digest(epoch, _MARKER_TIMEOUT_S)
-                    if expected is None or self._stopped.is_set():
+                    if self._stopped.is_set() or (expected is None and epoch > self._follower.published):
                         break
+                    if expected is None:
+                        continue  # published before this replica read markers: a later epoch shows the same
                     if self._trial.digest_of(epoch, table) != expected:
+                        right = False
                         self._wrong(position.epoch, f"epoch {epoch}, computed from it, has not the published rows")
                         return None
-                    verified = epoch
+                    verified, right = epoch, True
         except StateUnusableError as error:
+            right = False
             if not self._stopped.is_set():
                 self._verdicts.on_fault(error.fault)
             self._wrong(position.epoch, str(error))
             return None
         finally:
             now = self._clock_ms()
-            self._pace.proved(self._follower.published, now - began, _epoch_ms(times, now - began))
+            self._pace.ended(self._follower.published, now - began, _epoch_ms(times, now - began), right)
             shutil.rmtree(self._folder, ignore_errors=True)
         if verified is not None:
             _log.info("state_verified", epoch=verified, ms=round(self._clock_ms() - began))

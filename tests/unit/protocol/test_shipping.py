@@ -80,7 +80,7 @@ def proven(size: int = SMALL, **settings: float) -> VerificationPace:
     pace = VerificationPace(**settings)
     assert pace.is_due(-1, size), "the first at once"
     assert pace.begin(size) == pace.long
-    pace.proved(epoch=1_000, cost_ms=2_000, epoch_ms=50)
+    pace.ended(epoch=1_000, cost_ms=2_000, epoch_ms=50, right=True)
     return pace
 
 
@@ -93,16 +93,44 @@ def test_the_next_proof_is_due_when_the_actives_have_worked_long_enough() -> Non
 
 def test_proofs_that_cost_nothing_still_leave_room_between_them() -> None:
     pace = proven()
-    pace.proved(epoch=1_010, cost_ms=0, epoch_ms=0)
+    pace.ended(epoch=1_010, cost_ms=0, epoch_ms=0, right=True)
     assert not pace.is_due(1_029, SMALL)
     assert pace.is_due(1_030, SMALL)
+
+
+def next_due(pace: VerificationPace, after: int) -> int:
+    """In how many epochs the next proof is due."""
+    return next(epochs for epochs in range(200_000) if pace.is_due(after + epochs, SMALL))
+
+
+def test_a_proof_without_a_verdict_is_soon_tried_again_until_there_was_one() -> None:
+    pace, waits = VerificationPace(share=0.05), []
+    pace.begin(SMALL)
+    for _ in range(7):
+        pace.ended(epoch=1_000, cost_ms=300, epoch_ms=0.2, right=None)
+        waits.append(next_due(pace, 1_000))
+    assert waits == [20, 80, 320, 1_280, 5_120, 20_480, 30_000], "in the end proofs have their share"
+    pace.ended(epoch=1_000, cost_ms=300, epoch_ms=0.2, right=True)
+    assert next_due(pace, 1_000) == 30_000
+
+
+def test_a_proved_state_is_not_proved_sooner_since_a_later_proof_had_no_verdict_but_if_it_was_wrong() -> None:
+    pace = proven()
+    pace.ended(epoch=1_000, cost_ms=300, epoch_ms=0.1, right=None)
+    assert next_due(pace, 1_000) == 75_000
+    pace.ended(epoch=1_000, cost_ms=300, epoch_ms=0.1, right=False)
+    assert next_due(pace, 1_000) == 20, "another state takes its place, which is not proved"
+    pace.ended(epoch=1_000, cost_ms=300, epoch_ms=0.1, right=None)
+    assert next_due(pace, 1_000) == 80
+    pace.ended(epoch=1_000, cost_ms=300, epoch_ms=0.1, right=True)
+    assert next_due(pace, 1_000) == 75_000
 
 
 def test_a_standby_that_was_warm_with_an_empty_state_gets_warm_with_a_full_one() -> None:
     pace = proven()
     assert pace.is_due(1_001, FULL)
     assert pace.begin(FULL) == pace.long
-    pace.proved(epoch=1_001, cost_ms=2_000, epoch_ms=50)
+    pace.ended(epoch=1_001, cost_ms=2_000, epoch_ms=50, right=True)
     assert not pace.is_due(1_002, 3 * FULL), "not much larger"
     assert pace.is_due(1_002, 4 * FULL)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Generator
 from itertools import count
 from pathlib import Path
@@ -122,6 +123,34 @@ def test_a_proof_computes_the_epochs_of_a_barrier_s_interval_as_far_as_they_are_
     assert found == [last]
 
 
+def test_epochs_whose_markers_this_replica_has_never_read_are_not_waited_for_but_passed_over(
+    tmp_path: Path, followed: Followed
+) -> None:
+    """A new follower reads the newest markers only; its state, of the last barrier, may be hundreds of epochs older."""
+    followed.bases.offer(replica(tmp_path / "active", 12, 24, 36), 24)
+    followed.published(40, 34)
+    asked: list[int] = []
+    pace = VerificationPace(long=3, short=3)
+    began_s = time.monotonic()
+    assert Verifier(followed.follower, rehearsing(asked), tmp_path / "proof", pace).prove() == 36
+    assert time.monotonic() - began_s < 5
+    assert asked == list(range(25, 37))
+
+
+def test_a_proof_in_which_no_epoch_can_be_compared_is_soon_tried_again(tmp_path: Path, followed: Followed) -> None:
+    followed.bases.offer(replica(tmp_path / "active", 12, 24, 36), 24)
+    followed.published(400, 390)
+    pace = VerificationPace(long=3, short=3)
+    now = count(0, 1_000)
+    # Each epoch takes 1 s, as the first ones do, and the proof some; no verdict.
+    trial, folder = rehearsing([]), tmp_path / "proof"
+    verifier = Verifier(followed.follower, trial, folder, pace, clock_ms=lambda: float(next(now)))
+    assert verifier.prove() is None
+    assert followed.follower.epoch == 24, "that says nothing about the state"
+    assert not pace.is_due(400 + 19, followed.follower.size)
+    assert pace.is_due(400 + 20, followed.follower.size)
+
+
 def test_a_proof_knows_what_was_published_although_the_state_goes_on_meanwhile(
     tmp_path: Path, followed: Followed
 ) -> None:
@@ -147,7 +176,7 @@ def test_a_proof_knows_what_was_published_although_the_state_goes_on_meanwhile(
 def test_a_proof_of_short_epochs_counts_its_cost_in_their_time() -> None:
     pace = VerificationPace(share=0.05)
     pace.begin(10)
-    pace.proved(epoch=10_000, cost_ms=300, epoch_ms=0.2)
+    pace.ended(epoch=10_000, cost_ms=300, epoch_ms=0.2, right=True)
     assert not pace.is_due(10_000 + 29_999, 10)
     assert pace.is_due(10_000 + 30_000, 10), "30,000 epochs of 0.2 ms, of which 300 ms are a twentieth"
 
