@@ -18,7 +18,8 @@ from tandem.manifest.formats import REGISTRY_FORMATS
 _OF_ALL_ROWS: Final = {"GlobalLimit": "limit()", "Offset": "offset()", "Tail": "tail()"}
 _HOW = (
     "Add it to the keys; or say what the partitions follow (spec.sources[].partitionedBy); or publish the rows to a topic "
-    "with that key, and keep the state in a second job that reads it (docs/how-to/lanes.md); or set spec.lanes: 1"
+    "with that key, and keep the state in a second job that reads it (docs/how-to/lanes.md#grouping-by-something-else); or "
+    "set spec.lanes: 1"
 )
 
 

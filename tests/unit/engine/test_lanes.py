@@ -6,6 +6,7 @@ from contextlib import nullcontext
 
 import pytest
 
+from alerts.rules import ROOT
 from tandem.engine.kept_state import KeptState
 from tandem.engine.lanes import check_columns, check_lanes, followed_part, relied_on
 from tandem.jobapi.errors import JobError
@@ -13,6 +14,9 @@ from tandem.manifest import SourceSpec
 
 ORDERS = SourceSpec(name="orders", topics=("orders",), format="json", schema="customer STRING, product STRING")
 PAID = SourceSpec(name="paid", topics=("paid", "refunded"), format="json", schema="customer STRING")
+
+
+PAGE, SECTION = "docs/how-to/lanes.md", "grouping-by-something-else"
 
 
 def kept(operator: str, *made: str) -> KeptState:
@@ -55,9 +59,15 @@ def test_state_that_follows_the_partitions_is_taken(sources: list[SourceSpec], s
 @pytest.mark.parametrize(("sources", "state"), NOT_ALONE.values(), ids=NOT_ALONE)
 def test_other_state_is_refused_with_the_operator_and_the_remedies(sources: list[SourceSpec], state: KeptState) -> None:
     with pytest.raises(
-        JobError, match=rf"cannot compute {state.operator} by .* alone.*4 lanes.*partitionedBy.*second job"
+        JobError,
+        match=rf"cannot compute {state.operator} by .* alone.*4 lanes.*partitionedBy.*second job.*{PAGE}#{SECTION}",
     ):
         check_lanes([state], ["Project"], sources, 4)
+
+
+def test_the_remedies_name_a_section_that_there_is() -> None:
+    title = SECTION.replace("-", " ").capitalize()
+    assert f"\n## {title}\n" in (ROOT / PAGE).read_text()
 
 
 def test_one_of_several_is_enough_to_refuse() -> None:
