@@ -101,9 +101,9 @@ class GoesOnWithItsProducer(Publication):
 
 
 class PublishesAhead(Publication):
-    """Does not wait for the marker of the epoch before."""
+    """Does not wait until the epoch before is published."""
 
-    def predecessor_seen(self, claim: Claim) -> bool:
+    def is_next(self, claim: Claim) -> bool:
         return claim.epoch >= self.head
 
     def candidates(self) -> tuple[int, ...]:
@@ -128,8 +128,8 @@ class TrustsItsProposal(Publication):
 class ForgetsThatItCommitted(Publication):
     """Publishes again before it has read its own marker."""
 
-    def is_on_its_way(self, epoch: int) -> bool:  # noqa: ARG002
-        return False
+    def candidates(self) -> tuple[int, ...]:
+        return (self.head,)
 
 
 class ForgetsThatRowsMayBeOut(Publication):

@@ -42,6 +42,7 @@ from tandem.core.state import Counts, ReplicaState
 from tandem.protocol.actions import ProposeClaim, Step
 from tandem.protocol.decisions import Verdict
 from tandem.protocol.publication import DivergedError, MissingMarkerError, Publication, SupersededError
+from tandem.protocol.publication_rules import Computation
 from tandem.protocol.succession import Succession, SuccessionError
 from tandem.protocol.values import Claim, Cut
 
@@ -166,7 +167,7 @@ class ReplicaCore:
             case Computed(epoch, digest, inputs, work_ms):
                 self._giving.computed()
                 self._catch_up.computed(epoch, self.decisions.last_epoch, now_ms)
-                self.publication.on_computed(epoch, digest, inputs, work_ms)
+                self.publication.on_computed(epoch, Computation(digest, inputs, work_ms, now_ms))
                 self._news()
             case Needs():
                 self._asking.need(event, now_ms)

@@ -10,7 +10,8 @@ no epoch is ever published twice, whichever process pauses, dies or comes back:
    once, so one fence is enough for the claims that were read before it.
 3. A producer that was renewed could commit again although somebody fenced it. So a renewal is followed by the same
    reading to the end, and the claim of the one that fenced is found there, because it was appended before the fence.
-4. Epoch n + 1 is published only after the marker of n was read, so markers are contiguous.
+4. Epoch n + 1 is published only after the marker of n was read, or by the incarnation that has committed n itself, so
+   markers are contiguous. Who was fenced after it had committed n cannot commit n + 1.
 5. Generations follow each other at one epoch: the log refuses claims of an earlier generation than the epoch's. A later one
    may publish what its own does not publish; a replica that reads a marker of a later one has published its last epoch.
 """
@@ -83,6 +84,8 @@ class Publication(PublicationRules):
             self._waiting_since = now_ms
         if isinstance(proposal, Claim):
             self._silent.discard(proposal.owner)
+            if verdict is Verdict.ACCEPTED:
+                self._claimed_last = proposal
         if verdict is Verdict.ACCEPTED and isinstance(proposal, Claim) and self._succeeds(proposal.owner):
             self.retire()
         return verdict
@@ -126,9 +129,8 @@ class Publication(PublicationRules):
         marker = self._published.get(epoch)
         return marker if marker is not None and marker.generation == self.generation else None
 
-    def on_computed(self, epoch: int, digest: str, inputs: str = "", work_ms: float = 0.0) -> bool:
-        """This replica has computed `epoch` (`Computation`); whether its rows are still needed. Raises `DivergedError`."""
-        mine = Computation(digest, inputs, work_ms)
+    def on_computed(self, epoch: int, mine: Computation) -> bool:
+        """This replica has computed `epoch`; whether its rows are still needed. Raises `DivergedError`."""
         marker = self._published.pop(epoch, None)
         if marker is not None:
             self._compare(epoch, mine, marker)
@@ -214,7 +216,8 @@ class Publication(PublicationRules):
         Also while another action is under way: a claim only says "ask me", and one that is asked too late is fenced.
         """
         for epoch in self.to_claim():
-            if epoch >= self.head and not self.decisions.is_claimed(epoch) and self.is_my_turn(epoch, now_ms):
+            is_free = epoch >= self.head and not self.decisions.is_claimed(epoch)
+            if is_free and self.is_my_turn(epoch, now_ms) and not self.gives_way(epoch, now_ms):
                 return self._propose(epoch, 0, now_ms)
         return self._next_of_silent(now_ms) if self._silent else None
 
@@ -240,15 +243,13 @@ class Publication(PublicationRules):
 
     def _publish_head(self, now_ms: float) -> Action | None:
         for epoch in self.candidates():
-            if epoch not in self._computed or self.is_on_its_way(epoch):
-                continue
-            claim = self.claim_of(epoch)
+            claim = self.claim_of(epoch) if epoch in self._computed else None
             if claim is None:
                 continue
-            if claim.owner != self.me:
-                return self._take_over(claim, now_ms)
-            if self.predecessor_seen(claim):
+            if claim.owner == self.me and self.is_next(claim):
                 return self._prepare(claim, now_ms)
+            if claim.owner != self.me and epoch == self.head:
+                return self._take_over(claim, now_ms)
         return None
 
     def _take_over(self, claim: Claim, now_ms: float) -> ProposeClaim | None:

@@ -4,7 +4,7 @@ Pure; see `publication` for how they work together.
 """
 
 from enum import Enum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from tandem.protocol.actions import Fence, Idle, Phase, ReadToEnd, RenewProducer, Step
 from tandem.protocol.decisions import Decisions
@@ -15,6 +15,13 @@ from tandem.protocol.values import Claim, Marker
 # An owner may try one transaction after the other, each with twice the time, until the longest one has failed too.
 _LONGEST_PATIENCE_MS = 2_000.0 * LONGEST_S
 _MOST_DOUBLINGS = 64  # no number is too large for them
+
+GIVE_WAY_MS: Final = 5.0
+"""How long a replica leaves an epoch that it has computed to the one that claimed last."""
+LEAVE_MS: Final = 3 * GIVE_WAY_MS
+"""How long one that leaves does: longer than its successor waits for it."""
+OPEN_TO_ALL: Final = 256
+"""Each such epoch is claimed at once by all: so no replica's producer rests for long."""
 
 
 class Delivery(Enum):
@@ -29,12 +36,13 @@ class Computation(NamedTuple):
     """What a replica has computed of one epoch.
 
     `inputs` : which records of the inputs it was given, see `Marker`; "": not known.
-    `work_ms` : how long its publication may take for what it holds.
+    `work_ms` : how long its publication may take for what it holds. `at_ms` : when it was computed.
     """
 
     digest: str
     inputs: str = ""
     work_ms: float = 0.0
+    at_ms: float = -float("inf")
 
 
 class PublicationRules:
@@ -67,6 +75,7 @@ class PublicationRules:
         self._computed: dict[int, Computation] = {}
         self._published: dict[int, Marker] = {}
         self._proposed: dict[int, tuple[Claim, float]] = {}  # epoch -> the claim proposed last, when
+        self._claimed_last: Claim | None = None
         self._waiting_since = -float("inf")
         self._silent: set[str] = set()  # owners, see `is_silent`
         self._fenced_for: set[Claim] = set()  # own claims, see `is_fenced_for`
@@ -90,6 +99,23 @@ class PublicationRules:
         if config is None or not of <= self.generation <= config.generation:
             return False
         return of == self.generation or self._begun or now_ms - self._waiting_since > self._bound.most_ms
+
+    def gives_way(self, epoch: int, now_ms: float) -> bool:
+        """Whether to leave `epoch`, for a moment, to the one that claimed last: it publishes on without reading a marker.
+
+        Who is slower than that, or silent, is not waited for. Liveness and latency only: the log decides whose it is.
+        """
+        mine = self._computed.get(epoch)
+        if mine is None or epoch % OPEN_TO_ALL == 0:
+            return False
+        wait_ms = LEAVE_MS if self._successor is not None else GIVE_WAY_MS if self._another_goes_on() else 0.0
+        return now_ms - mine.at_ms < wait_ms
+
+    def _another_goes_on(self) -> bool:
+        last = self._claimed_last
+        if last is None or last.owner == self.me or last.owner in self._silent:
+            return False
+        return last.generation == self.generation
 
     def is_lost(self, proposed_ms: float, now_ms: float) -> bool:
         """Whether a proposal that the log has not shown is given up, and made again."""
@@ -140,16 +166,12 @@ class PublicationRules:
         return self._proposed[epoch][0] if epoch in self._proposed else None
 
     def candidates(self) -> tuple[int, ...]:
-        """Epochs that may be published next: only the head, because markers are contiguous."""
-        return (self.head,)
+        """Epochs that may be published next: only one, because markers are contiguous."""
+        return (self.head if self._committed is None else max(self.head, self._committed + 1),)
 
-    def predecessor_seen(self, claim: Claim) -> bool:
-        """Whether the marker of the epoch before was read."""
-        return claim.epoch == self.head
-
-    def is_on_its_way(self, epoch: int) -> bool:
-        """Whether this incarnation has committed `epoch`, and its marker was not read yet."""
-        return epoch == self._committed
+    def is_next(self, claim: Claim) -> bool:
+        """Whether the epoch before is published: its marker was read, or this incarnation has committed it."""
+        return claim.epoch == self.head or claim.epoch - 1 == self._committed
 
     def may_be_out(self, claim: Claim) -> bool:
         """Whether rows may be out already: those of the owner before, or its own, of an attempt whose outcome is unknown."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tandem.protocol.actions import Action, Outcome, ProposeClaim, ReadToEnd, Step
 from tandem.protocol.decisions import Decisions
 from tandem.protocol.publication import Publication
-from tandem.protocol.publication_rules import Delivery
+from tandem.protocol.publication_rules import Computation, Delivery
 from tandem.protocol.timeouts import AdaptiveTimeout
 from tandem.protocol.values import Claim, Proposal
 from unit.protocol.builders import config, cut
@@ -40,7 +40,7 @@ class Replica:
 
     def computes(self, *epochs: int) -> None:
         for epoch in epochs:
-            self.publication.on_computed(epoch, "d")
+            self.publication.on_computed(epoch, Computation("d"))
 
     def owns(self, epoch: int) -> None:
         """Has computed and claimed an epoch."""

@@ -9,7 +9,7 @@ import pytest
 from tandem.protocol.actions import Action, ProposeClaim, Publish
 from tandem.protocol.decisions import Decisions, Verdict
 from tandem.protocol.publication import DivergedError, Publication, SupersededError
-from tandem.protocol.publication_rules import Delivery
+from tandem.protocol.publication_rules import Computation, Delivery
 from tandem.protocol.succession import Succession, SuccessionError
 from tandem.protocol.timeouts import AdaptiveTimeout
 from tandem.protocol.values import Claim, Marker, Proposal
@@ -42,7 +42,7 @@ class Replica:
 
     def computes(self, *epochs: int) -> None:
         for epoch in epochs:
-            self.publication.on_computed(epoch, "d")
+            self.publication.on_computed(epoch, Computation("d"))
 
     def next(self) -> Action | None:
         return self.publication.next_action(self.now)

@@ -21,7 +21,7 @@ from tandem.protocol.lanes import (
     unpublished_owners,
 )
 from tandem.protocol.publication import Publication, SupersededError
-from tandem.protocol.publication_rules import Delivery
+from tandem.protocol.publication_rules import Computation, Delivery
 from tandem.protocol.timeouts import AdaptiveTimeout
 from tandem.protocol.values import Claim, Config, Cut, Offsets, TopicPartition
 
@@ -130,7 +130,7 @@ def test_a_replica_of_the_lanes_before_publishes_nothing_any_more() -> None:
     start, end = at(0, 0, step=2, first=1), at(1, 0, step=2, first=1)
     for offset, proposal in enumerate([Config(0, "old", start, "r"), Cut(0, end, 0, 0, "o")]):
         replica.on_proposal(proposal, offset, 0.0)
-    replica.on_computed(0, "d")
+    replica.on_computed(0, Computation("d"))
     assert replica.next_action(0.0) == ProposeClaim(Claim(0, 0, "me", 0))
     config, cut = MOVED.config(BOUNDARY, "change"), MOVED.cut(BOUNDARY, "change", 5)
     verdicts = [replica.on_proposal(one, 2, 1.0) for one in (config, cut, Claim(0, 0, "me", 0))]

@@ -7,7 +7,7 @@ import pytest
 from tandem.protocol.actions import Action, Fence, Outcome, ProposeClaim, Publish, ReadToEnd, RenewProducer
 from tandem.protocol.decisions import Decisions
 from tandem.protocol.publication import Publication
-from tandem.protocol.publication_rules import Delivery
+from tandem.protocol.publication_rules import Computation, Delivery
 from tandem.protocol.timeouts import AdaptiveTimeout
 from tandem.protocol.transaction_time import publication_ms
 from tandem.protocol.values import Claim, Proposal
@@ -37,7 +37,7 @@ class Rivals:
         self._append(config(0))
         self._append(cut(0, 1))
         for one in self.all.values():
-            one.on_computed(0, "d", work_ms=work_ms)
+            one.on_computed(0, Computation("d", work_ms=work_ms))
 
     def run_until(self, limit_ms: float) -> None:
         while self.published_at is None and self.now < limit_ms:

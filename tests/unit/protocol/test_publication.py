@@ -6,7 +6,7 @@ import pytest
 
 from tandem.protocol.actions import Fence, Outcome, ProposeClaim, Publish, ReadToEnd, Renewing, RenewProducer
 from tandem.protocol.publication import MissingMarkerError, ProtocolMisuseError
-from tandem.protocol.publication_rules import Delivery
+from tandem.protocol.publication_rules import Computation, Delivery
 from tandem.protocol.values import Claim
 from unit.protocol.builders import marker
 from unit.protocol.publishing import MOST_MS, Replica
@@ -43,16 +43,6 @@ def test_who_was_not_first_waits_for_the_owners_marker(replica: Replica) -> None
     assert replica.next() is None
     assert replica.publication.on_marker(marker(0, "b"), 5.0)
     assert replica.publication.head == 1
-
-
-def test_the_next_epoch_is_published_after_the_marker_of_this_one(replica: Replica) -> None:
-    replica.owns(0)
-    assert replica.next() == Publish(0, 0)
-    replica.done(Outcome.COMMITTED)
-    replica.owns(1)
-    assert replica.next() is None
-    replica.publication.on_marker(marker(0), 5.0)
-    assert replica.next() == Publish(1, 0)
 
 
 def test_an_epoch_can_be_claimed_while_another_is_being_published(replica: Replica) -> None:
@@ -156,7 +146,7 @@ def test_a_fenced_owner_concedes_when_it_reads_who_fenced_it(replica: Replica) -
 
 def test_rows_that_come_after_the_marker_are_dropped(replica: Replica) -> None:
     replica.publication.on_marker(marker(0, "b"), 0.0)
-    assert not replica.publication.on_computed(0, "d")
+    assert not replica.publication.on_computed(0, Computation("d"))
     assert replica.next() is None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tandem.protocol.actions import Outcome, ProposeClaim, Publish
 from tandem.protocol.decisions import Decisions
 from tandem.protocol.publication import ANYBODY, Publication
-from tandem.protocol.publication_rules import Delivery
+from tandem.protocol.publication_rules import Computation, Delivery
 from tandem.protocol.timeouts import AdaptiveTimeout
 from tandem.protocol.values import Claim, Proposal
 from unit.protocol.builders import config, cut, marker
@@ -29,7 +29,7 @@ class Leaver:
 
 def test_what_it_owns_is_still_published_and_then_nothing_is_owed() -> None:
     leaver = Leaver()
-    leaver.publication.on_computed(0, "d")
+    leaver.publication.on_computed(0, Computation("d"))
     assert leaver.publication.next_action(0.0) == ProposeClaim(Claim(0, 0, "a"))
     leaver.publication.retire()
     assert leaver.publication.owes, "its claim may be in the log already"
@@ -48,7 +48,7 @@ def test_what_it_owns_is_still_published_and_then_nothing_is_owed() -> None:
 def test_nothing_is_claimed_any_more() -> None:
     leaver = Leaver()
     leaver.publication.retire()
-    leaver.publication.on_computed(0, "d")
+    leaver.publication.on_computed(0, Computation("d"))
 
     assert leaver.publication.next_claim(LONG_MS) is None
     assert leaver.publication.next_action(LONG_MS) is None
@@ -57,7 +57,7 @@ def test_nothing_is_claimed_any_more() -> None:
 
 def test_nothing_is_taken_over_any_more() -> None:
     leaver = Leaver()
-    leaver.publication.on_computed(0, "d")
+    leaver.publication.on_computed(0, Computation("d"))
     leaver.reads(Claim(0, 0, "b"))
     leaver.publication.retire()
 
@@ -66,7 +66,7 @@ def test_nothing_is_taken_over_any_more() -> None:
 
 def test_an_epoch_that_another_one_won_is_not_owed() -> None:
     leaver = Leaver()
-    leaver.publication.on_computed(0, "d")
+    leaver.publication.on_computed(0, Computation("d"))
     assert leaver.publication.next_action(0.0) == ProposeClaim(Claim(0, 0, "a"))
     leaver.publication.retire()
     leaver.reads(Claim(0, 0, "b"), Claim(0, 0, "a"))
@@ -77,12 +77,12 @@ def test_an_epoch_that_another_one_won_is_not_owed() -> None:
 def test_who_has_a_successor_claims_on_until_that_has_claimed() -> None:
     leaver = Leaver()
     leaver.publication.retire_after("b")
-    leaver.publication.on_computed(0, "d")
+    leaver.publication.on_computed(0, Computation("d"))
     assert leaver.publication.next_action(0.0) == ProposeClaim(Claim(0, 0, "a"))
     leaver.reads(Claim(0, 0, "a"), Claim(0, 0, "b"))
     assert not leaver.publication.retired, "its claim came second"
 
-    leaver.publication.on_computed(1, "d")
+    leaver.publication.on_computed(1, Computation("d"))
     leaver.reads(Claim(1, 0, "c"))
     assert not leaver.publication.retired, "another one's"
     leaver.reads(cut(2, 3), Claim(2, 0, "b"))
@@ -93,7 +93,7 @@ def test_who_has_a_successor_claims_on_until_that_has_claimed() -> None:
 def test_who_leaves_it_to_anybody_claims_on_until_another_one_has_claimed() -> None:
     leaver = Leaver()
     leaver.publication.retire_after(ANYBODY)
-    leaver.publication.on_computed(0, "d")
+    leaver.publication.on_computed(0, Computation("d"))
     assert leaver.publication.next_action(0.0) == ProposeClaim(Claim(0, 0, "a"))
     leaver.reads(Claim(0, 0, "a"), Claim(0, 0, "b"))
     assert not leaver.publication.retired, "its own was first"
