@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from tandem.protocol.actions import Fence, Idle, Phase, ReadToEnd, RenewProducer, Step
 from tandem.protocol.decisions import Decisions
+from tandem.protocol.ended import Ended
 from tandem.protocol.timeouts import AdaptiveTimeout
 from tandem.protocol.transaction_time import LONGEST_S
 from tandem.protocol.values import Claim, Marker
@@ -69,6 +70,8 @@ class PublicationRules:
         self._proposed: dict[int, tuple[Claim, float]] = {}  # epoch -> the claim proposed last, when
         self._waiting_since = -float("inf")
         self._silent: set[str] = set()  # owners, see `is_silent`
+        self.ended = Ended(bound.least_ms)
+        """Incarnations whose processes were seen to end."""
         self._fenced_for: set[Claim] = set()  # own claims, see `is_fenced_for`
         self._fencing_for: frozenset[Claim] = (
             frozenset()
@@ -96,8 +99,17 @@ class PublicationRules:
         return now_ms - proposed_ms >= self._bound.most_ms
 
     def is_overdue(self, claim: Claim, now_ms: float) -> bool:
-        """Whether the owner of the head has been silent for too long."""
-        return self.is_silent(claim.owner) or now_ms - self._waiting_since > self.patience_ms(claim)
+        """Whether the owner of the head has been silent for too long, or nothing is to be expected from it any more."""
+        is_gone = self.is_silent(claim.owner) or self.has_ended(claim)
+        return is_gone or now_ms - self._waiting_since > self.patience_ms(claim)
+
+    def has_ended(self, claim: Claim) -> bool:
+        """Whether the owner's process was seen to end: nobody waits for it. One that has not ended is fenced as ever.
+
+        Who took over gets its time in any case: two that see each other's end, and live, would fence each other for ever.
+        And at most once, where what is taken over is lost, each epoch gets its time.
+        """
+        return not claim.attempt and claim.owner in self.ended and self._delivery is not Delivery.AT_MOST_ONCE
 
     def is_silent(self, owner: str) -> bool:
         """Whether an owner was overdue, and has claimed and published nothing since: nobody waits for each of its epochs.
