@@ -39,10 +39,11 @@ pytestmark = pytest.mark.integration
 class Read:
     """What the one reader of a replica hands on of a commits topic."""
 
-    def __init__(self, kafka: KafkaBroker, topic: str) -> None:
+    def __init__(self, kafka: KafkaBroker, topic: str, wait_ms: int = 100) -> None:
         self.epochs: list[int] = []
         self.failure = FirstFailure()
-        tail = LogTail(KafkaConnection({"bootstrap.servers": kafka.bootstrap}), {topic: 0})
+        properties = {"bootstrap.servers": kafka.bootstrap, "fetch.wait.max.ms": str(wait_ms)}
+        tail = LogTail(KafkaConnection(properties), {topic: 0})
         events = LogEvents(tail, LogTopics("ordering", topic))
         self.reader = LogReader(events, self._take, self.failure)
         self.reader.start()
@@ -52,9 +53,11 @@ class Read:
         self.epochs.append(event.marker.epoch)
 
 
-@pytest.fixture
-def read(kafka: KafkaBroker, topic: str) -> Iterator[Read]:
+@pytest.fixture(params=[False, True], ids=["alone", "with others"])
+def read(kafka: KafkaBroker, topic: str, request: pytest.FixtureRequest) -> Iterator[Read]:
     read = Read(kafka, topic)
+    if request.param:
+        read.reader.expect()
     yield read
     read.reader.stop()
     assert read.failure.error is None
@@ -89,6 +92,27 @@ def test_reading_to_the_end_waits_for_an_open_transaction(kafka: KafkaBroker, to
     producer.commit_transaction(PATIENCE_S)
     read.reader.read_to_end(PATIENCE_S)
     assert read.epochs == [7]
+
+
+def test_reading_to_the_end_does_not_wait_until_the_broker_answers_its_reader(
+    kafka: KafkaBroker, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tandem.replica.reader._PROBE_S", PATIENCE_S)  # a busy machine is slow
+    read = Read(kafka, topic, wait_ms=60_000)
+    read.reader.expect()
+    producer = transactional_producer(kafka.bootstrap, topic)
+    for number, commit in ((0, True), (1, False), (2, True), (3, False)):
+        producer.begin_transaction()
+        producer.produce(topic, encode_marker(marker(number, 1, number)), partition=0)
+        assert producer.flush(PATIENCE_S) == 0
+        if commit:
+            producer.commit_transaction(PATIENCE_S)
+        else:
+            producer.abort_transaction(PATIENCE_S)
+        read.reader.read_to_end(PATIENCE_S)  # what ends a transaction stands behind its last record
+        assert read.epochs == [0, 2][: number // 2 + 1]
+    read.reader.stop()
+    assert read.failure.error is None
 
 
 def test_who_reads_to_the_end_is_let_go_when_the_reader_stops(kafka: KafkaBroker, topic: str) -> None:

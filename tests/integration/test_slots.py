@@ -97,12 +97,16 @@ def test_a_standby_replaces_a_holder_that_ended_before_its_session_does(
             assert within(lambda: members[0].slot == 0)
         assert within(lambda: all(len(member.view.roles) == 3 for member in members))
         assert not any(member.replaces_ended for member in members)
+        ended: list[frozenset[str]] = []
+        members[2].on_ended = lambda: ended.append(members[2].seen().ended)
         peers[0].stop()  # its session goes on, as that of a process that was killed does for a while
         assert within(lambda: members[1].replaces_ended)
         assert members[0].slot == 0
         assert not members[2].replaces_ended
+        assert within(lambda: ended == [{f"{topic_prefix}.replica-0.a"}])  # others hear of it at once
         members[1].tell(Role.CATCHING_UP)
         assert within(lambda: not members[1].replaces_ended)
+        assert f"{topic_prefix}.replica-0.a" in members[1].seen().ended  # one that computes watches on
         assert not members[2].replaces_ended
         peers[1].stop()
         assert within(lambda: members[2].replaces_ended)

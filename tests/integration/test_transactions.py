@@ -62,14 +62,14 @@ def test_fencing_an_open_transaction_needs_no_new_connection_and_its_commit_fail
     fencer.expect(topic)
 
     def refuse(*_: object) -> None:
-        raise AssertionError("it connects only now: the producers that are kept ready were of no use")
+        raise AssertionError("it connects only now: the producer that is kept ready was of no use")
 
     def fenced_in_the_middle() -> Iterator[OutputRecord]:
         yield record(topic, b"row")
         assert wait_until(lambda: is_visible_uncommitted(connection, topic), Deadline(PATIENCE_S))
         with monkeypatch.context() as patch:
             patch.setattr("tandem.kafka.fencing.Producer", refuse)
-            patch.setattr("tandem.kafka.fencing._SPARES_S", PATIENCE_S)  # a slow broker gets no new producers
+            patch.setattr("tandem.kafka.fencing._SPARE_S", PATIENCE_S)  # a slow broker gets no new producer
             fencer.fence(topic, PATIENCE_S)
 
     outcome = owner.publish(fenced_in_the_middle(), record(topic, b"marker"), PATIENCE_S)

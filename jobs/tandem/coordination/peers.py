@@ -1,7 +1,7 @@
 """Who has ended, as the other end of a TCP connection shows: the kernel closes it when a process dies, whatever it died of.
 
-Every replica of a job with standbys holds a port open (`Beacon`) and says in ZooKeeper where. A standby keeps a connection
-to each of its peers (`FailureDetector`), so it learns of a killed process within milliseconds, long before a session ends or
+Every replica of a job that has several holds a port open (`Beacon`) and says in ZooKeeper where. Each keeps a connection to
+each of its peers (`FailureDetector`), so it learns of a killed process within milliseconds, long before a session ends or
 the log's silence is remarkable. A pause, a partition, a node without power close no connection: for those the other two are
 there. Liveness only: who is taken for dead and is not is fenced as ever.
 """

@@ -6,7 +6,7 @@ what it does, and one request at a time asks for a switchover (`protocol/switcho
 
     /tandem/<job>/slots/<n>                 who holds slot n, and whom it relieved
     /tandem/<job>/replicas/<incarnation>    its role
-    /tandem/<job>/addresses/<incarnation>   where a standby can watch whether it lives
+    /tandem/<job>/addresses/<incarnation>   where others can watch whether it lives
     /tandem/<job>/switchover/request        who is to leave, and who is to take over
 """
 
@@ -68,7 +68,7 @@ class Slots:
     `options` : arguments of KazooClient.
     `job`, `count` : the job, and how many slots it has; 0: nobody contends, replicas only say what they do.
     `incarnation` : who holds the slot, for readers of the node.
-    `peers` : the other replicas, to watch them while this one stands by, and to be watched by them; None: nobody is.
+    `peers` : the other replicas, to watch them and to be watched by them; None: nobody is.
     `task` : says when ZooKeeper does not answer.
     """
 
@@ -97,6 +97,8 @@ class Slots:
         self._slot: int | None = None
         self._surplus = False
         self._successor_holder: Holder | None = None
+        self.on_ended: Callable[[], None] = lambda: None
+        """Called, by a thread of `peers`, when one of them has ended, or is back."""
 
     @property
     def slot(self) -> int | None:
@@ -150,12 +152,15 @@ class Slots:
     def seen(self, has_proved: bool = False) -> Seen:
         """What a core is to know; `has_proved`: the state that this replica follows was found to be right."""
         promotes = (self._slot, self.replaces_ended, self.is_summoned)
-        return Seen(*promotes, self.must_end, has_proved, self._surplus, self._successor_holder, self.can_hand_over)
+        ended = frozenset() if self._peers is None else self._peers.ended
+        return Seen(
+            *promotes, self.must_end, has_proved, self._surplus, self._successor_holder, self.can_hand_over, ended
+        )
 
     def start(self) -> None:
         """Begin to try; returns at once."""
         if self._peers is not None:
-            self._peers.start(self._look_again)
+            self._peers.start(self._somebody_ended)
         self._member.start()
 
     def stop(self) -> None:
@@ -175,6 +180,10 @@ class Slots:
         self._asked_to_leave = True
         self._look_again()
 
+    def _somebody_ended(self) -> None:
+        self._look_again()
+        self.on_ended()
+
     def _look_again(self) -> None:
         self._looked_s = -float("inf")
         self._member.wake()
@@ -190,7 +199,7 @@ class Slots:
         if self._asked_to_leave:
             self._request_to_leave(member, view)
         mine = self._take(member, view, role)
-        self._watch_peers(member, view, role)
+        self._watch_peers(member, view)
         if mine != self._slot:
             _log.info("slot", slot=mine, before=self._slot)
         self._view, self._looked_s = view, self._clock_s()
@@ -225,11 +234,11 @@ class Slots:
                 mine = wanted
         return mine
 
-    def _watch_peers(self, member: Member, view: View, role: Role) -> None:
-        """While this replica stands by: who of the others has ended, and whether it is to replace one of them."""
+    def _watch_peers(self, member: Member, view: View) -> None:
+        """Who of the others has ended, and whether this replica, if it stands by, is to replace one of them."""
         if self._peers is None:
             return
-        others = view.roles.keys() - {self._me} if role.stands_by else set()
+        others = view.roles.keys() - {self._me}
         if others - self._addresses.keys():
             found = {name: Address.decode(value) for name, value in member.values("addresses").items()}
             self._addresses = {name: address for name, address in found.items() if address is not None}

@@ -88,6 +88,7 @@ class Seen(NamedTuple):
     is_surplus : others hold all slots, and nobody has asked for one more replica.
     successor_holder : who took this replica's slot, as a switchover asked.
     can_hand_over : there is somebody who could take over its slot.
+    ended : the incarnations whose processes are seen to have ended.
     """
 
     slot: int | None = None
@@ -98,6 +99,7 @@ class Seen(NamedTuple):
     is_surplus: bool = False
     successor_holder: Holder | None = None
     can_hand_over: bool = False
+    ended: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -220,7 +220,9 @@ class OrdererCore:
                 self._decisions.forget_before(proposal.epoch)
                 self.state = self.state._replace(epoch=proposal.epoch, won=self.state.won + mine, waits_for=None)
             case Claim() if self.verdict is Verdict.ACCEPTED:
-                self._pace.claimed(proposal.epoch, now)
+                self._pace.claimed(proposal.epoch, now, takes_over=proposal.attempt > 0)
+                if proposal.attempt:
+                    self._lead(self.state.leading)
             case LagReport():
                 self._pace.progress(proposal.replica, proposal.epoch, proposal.epoch_ms, now)
 

@@ -179,6 +179,7 @@ class ReplicaCore:
             case Failed(step, error):
                 self._failed(step, error, now_ms)
             case Seen():
+                self.publication.ended.see(event.ended, now_ms)
                 self._effects += self._active_role.seen(event, self._lag.ready, self._keeps_up, now_ms)
             case Stop():
                 self._effects += self._active_role.stop(now_ms)

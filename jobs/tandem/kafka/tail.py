@@ -12,6 +12,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import LostInputError, UnreadableInputError
 from tandem.kafka.patience import AGAIN_S, PATIENCE_S, Absences, is_absence
+from tandem.kafka.probe import EndProbe
 from tandem.kafka.topics import Topics
 from tandem.kafka.workarounds import BrokerWatch, learn
 from tandem.logs import get_logger
@@ -116,6 +117,10 @@ class LogTail:
         # The high watermark, not the end that a read_committed reader is shown: an open transaction is waited for.
         ends = self._topics.ends(dict.fromkeys(self._next, 1), "read_uncommitted", timeout_s)
         return {tp.topic: end for tp, end in ends.items()}
+
+    def probe(self) -> EndProbe:
+        """What finds out faster than this what is left to read before an end."""
+        return EndProbe(self._connection, tuple(self._next))
 
     def _take(self, message: Message) -> Iterator[Record]:
         topic, offset, error = message.topic() or "", message.offset(), message.error()

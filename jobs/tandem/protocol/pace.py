@@ -53,7 +53,7 @@ class Pace:
 
     @property
     def acts(self) -> bool:
-        """Whether this process cut the last epoch: then it goes on proposing at once, also if it does not lead.
+        """Whether this process proposes at once, also if it does not lead: it cut the last epoch, or somebody took over.
 
         Else each epoch after a leader's death would wait for the bound on silence, until the election has ended.
         """
@@ -78,8 +78,13 @@ class Pace:
         """`epoch` was published before this process began."""
         self._last_epoch = epoch
 
-    def claimed(self, epoch: int, now_ms: float) -> None:
-        """Somebody has computed `epoch` and claimed it."""
+    def claimed(self, epoch: int, now_ms: float, takes_over: bool = False) -> None:
+        """Somebody has computed `epoch` and claimed it; `takes_over`: in the place of another one.
+
+        Then who leads may have died with that one, beside which it stood: everybody proposes until the next cut is accepted.
+        If the leader lives, that costs a record.
+        """
+        self._acts = self._acts or takes_over
         if epoch == self._last_epoch and self._claimed_at is None:
             self._claimed_at = now_ms
             self._epoch_ms.append(now_ms - self._cut_at)

@@ -86,6 +86,7 @@ class Publication(PublicationRules):
             self._silent.discard(proposal.owner)
             if verdict is Verdict.ACCEPTED:
                 self._claimed_last = proposal
+            self.ended.lives(proposal.owner, now_ms)
         if verdict is Verdict.ACCEPTED and isinstance(proposal, Claim) and self._succeeds(proposal.owner):
             self.retire()
         return verdict
@@ -121,6 +122,7 @@ class Publication(PublicationRules):
         self._waiting_since = now_ms
         self._proposed.pop(marker.epoch, None)
         self._silent.discard(marker.owner)
+        self.ended.lives(marker.owner, now_ms)
         self._fenced_for = {claim for claim in self._fenced_for if claim.epoch > marker.epoch}
         return True
 

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from tandem.protocol.actions import Fence, Idle, Phase, ReadToEnd, RenewProducer, Step
 from tandem.protocol.decisions import Decisions
+from tandem.protocol.ended import Ended
 from tandem.protocol.timeouts import AdaptiveTimeout
 from tandem.protocol.transaction_time import LONGEST_S
 from tandem.protocol.values import Claim, Marker
@@ -78,6 +79,8 @@ class PublicationRules:
         self._claimed_last: Claim | None = None
         self._waiting_since = -float("inf")
         self._silent: set[str] = set()  # owners, see `is_silent`
+        self.ended = Ended(bound.least_ms)
+        """Incarnations whose processes were seen to end."""
         self._fenced_for: set[Claim] = set()  # own claims, see `is_fenced_for`
         self._fencing_for: frozenset[Claim] = (
             frozenset()
@@ -103,7 +106,7 @@ class PublicationRules:
     def gives_way(self, epoch: int, now_ms: float) -> bool:
         """Whether to leave `epoch`, for a moment, to the one that claimed last: it publishes on without reading a marker.
 
-        Who is slower than that, or silent, is not waited for. Liveness and latency only: the log decides whose it is.
+        Who is slower than that, silent, or has ended is not waited for. Liveness and latency only: the log decides whose it is.
         """
         mine = self._computed.get(epoch)
         if mine is None or epoch % OPEN_TO_ALL == 0:
@@ -113,17 +116,26 @@ class PublicationRules:
 
     def _another_goes_on(self) -> bool:
         last = self._claimed_last
-        if last is None or last.owner == self.me or last.owner in self._silent:
+        if last is None or last.owner == self.me or last.generation != self.generation:
             return False
-        return last.generation == self.generation
+        return last.owner not in self._silent and last.owner not in self.ended
 
     def is_lost(self, proposed_ms: float, now_ms: float) -> bool:
         """Whether a proposal that the log has not shown is given up, and made again."""
         return now_ms - proposed_ms >= self._bound.most_ms
 
     def is_overdue(self, claim: Claim, now_ms: float) -> bool:
-        """Whether the owner of the head has been silent for too long."""
-        return self.is_silent(claim.owner) or now_ms - self._waiting_since > self.patience_ms(claim)
+        """Whether the owner of the head has been silent for too long, or nothing is to be expected from it any more."""
+        is_gone = self.is_silent(claim.owner) or self.has_ended(claim)
+        return is_gone or now_ms - self._waiting_since > self.patience_ms(claim)
+
+    def has_ended(self, claim: Claim) -> bool:
+        """Whether the owner's process was seen to end: nobody waits for it. One that has not ended is fenced as ever.
+
+        Who took over gets its time in any case: two that see each other's end, and live, would fence each other for ever.
+        And at most once, where what is taken over is lost, each epoch gets its time.
+        """
+        return not claim.attempt and claim.owner in self.ended and self._delivery is not Delivery.AT_MOST_ONCE
 
     def is_silent(self, owner: str) -> bool:
         """Whether an owner was overdue, and has claimed and published nothing since: nobody waits for each of its epochs.

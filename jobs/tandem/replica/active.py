@@ -104,7 +104,7 @@ class Active:
         stack.callback(loop.stop)
         watch(prepared, failure, stack)
         if warm.slots is not None:
-            loop.slots = warm.slots
+            loop.join(warm.slots)
             stack.callback(warm.slots.stop)
         if not prepared.membership.candidate:
             _ship(prepared)
@@ -146,7 +146,9 @@ class Active:
     def _belong(self) -> None:
         """The log has accepted this replica's generation."""
         self.prepared.setting.reporter.candidate = False
-        self.loop.slots = join_slots(self.prepared.setting, self.stack)
+        slots = join_slots(self.prepared.setting, self.stack)
+        if slots is not None:
+            self.loop.join(slots)
         _ship(self.prepared)
 
     def _check(self) -> None:

@@ -89,6 +89,11 @@ class Loop:
         """Who posts to this loop, and is given its effects."""
         self._reader, self._steps, self._epochs = reader, steps, epochs
 
+    def join(self, slots: Slots) -> None:
+        """This replica takes part in the job's slots; that another one has ended is news at once."""
+        self.slots = slots
+        slots.on_ended = lambda: self.post(slots.seen())
+
     def start(self) -> None:
         """Start all threads."""
         for part in (self._steps, self._thread, self._reader):

@@ -9,10 +9,13 @@ from collections.abc import Callable, Mapping
 from tandem.core.events import LogRecord, MarkerRecord
 from tandem.engine.interface import StoppedError
 from tandem.kafka.errors import ReadTimeoutError
+from tandem.kafka.probe import EndProbe
 from tandem.replica.failure import FirstFailure
 from tandem.replica.log_events import LogEvents
 
 _POLL_S = 0.05
+_PROBE_S = 0.1
+"""As long as the tail itself may need to learn that it is at an end."""
 
 OnRead = Callable[[LogRecord | MarkerRecord], None]
 
@@ -33,6 +36,7 @@ class LogReader:
         self._passed: Mapping[str, int] = dict(events.tail.next_offsets)
         self._news = threading.Condition()
         self._stopped = False
+        self._probe: EndProbe | None = None
         self.is_behind = True
         """Whether the brokers are known to have records that were not handed on yet."""
         self._thread = threading.Thread(target=self._run, name="log-reader", daemon=True)
@@ -49,6 +53,13 @@ class LogReader:
         if self._thread.is_alive():
             self._thread.join(timeout_s)
         self._events.tail.close()
+        if self._probe is not None:
+            self._probe.close()
+
+    def expect(self) -> None:
+        """`read_to_end` may be needed soon: connect what makes it faster. By the thread that calls that."""
+        if self._probe is None:
+            self._probe = self._events.tail.probe()
 
     def read_to_end(self, timeout_s: float) -> None:
         """Return when all is handed on up to the ends that both logs have now, open transactions included.
@@ -57,9 +68,10 @@ class LogReader:
         """
         deadline = time.monotonic() + timeout_s
         ends = self._events.tail.ends(timeout_s)
+        needed = ends if self._probe is None else self._probe.needed(self._passed, ends, _PROBE_S)
 
         def is_there() -> bool:
-            return self._stopped or all(self._passed[topic] >= end for topic, end in ends.items())
+            return self._stopped or all(self._passed[topic] >= place for topic, place in needed.items())
 
         with self._news:
             if not self._news.wait_for(is_there, max(0.0, deadline - time.monotonic())):

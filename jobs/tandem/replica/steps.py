@@ -1,6 +1,7 @@
 """Carries out the steps of a publication that wait for Kafka, one at a time, on a thread of their own."""
 
 import queue
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -101,6 +102,7 @@ class Steps(Background):
             while (job := self._next()) is not None and not self._stopped.is_set():
                 if isinstance(job, str):
                     self._ports.fencer.expect(job)
+                    self._reader.expect()
                 else:
                     with bound(epoch=job.head):
                         self._carry_out(job)
@@ -133,7 +135,9 @@ class Steps(Background):
                         ports.fencer.fence(owner, _TIMEOUT_S)
                     ports.writer.metrics.fences.inc()
             case ReadToEnd():
+                began_s = time.monotonic()
                 self._reader.read_to_end(_TIMEOUT_S)
+                _log.info("read_to_end", ms=round((time.monotonic() - began_s) * 1000, 1))
             case RenewProducer():
                 ports.writer.renew(_TIMEOUT_S)
             case Publish():

@@ -108,9 +108,9 @@ def join_slots(setting: Setting, stack: ExitStack) -> Slots | None:
     options = manifest.zookeeper_options(os.environ)
     if options is None:
         return None
-    count, peers = 0, None
-    if spec.standbys:
-        count, peers = spec.replicas, Peers(setting.incarnation, setting.host, os.environ)
+    count = spec.replicas if spec.standbys else 0
+    has_others = spec.replicas + spec.standbys > 1
+    peers = Peers(setting.incarnation, setting.host, os.environ) if has_others else None
     task = setting.waits.task(beside=True)
     slots = Slots(options, manifest.name, count, setting.incarnation, peers=peers, task=task)
     slots.start()

@@ -101,6 +101,19 @@ def test_without_a_leader_somebody_proposes_after_the_bound_and_goes_on_at_once(
     assert [cut.epoch for cut in bench.after(1.0)] == [1]
 
 
+def test_after_a_take_over_nobody_waits_for_the_leader_which_may_have_died_with_the_owner(bench: Bench) -> None:
+    (first,) = bench.after(0.0)
+    bench.leads, bench.available = False, 2
+    other = replace(first, proposer="the leader")
+    assert bench.after(1.0, other, Claim(0, 0, "replica-0.1")) == []
+    (second,) = bench.after(1.0, Claim(0, 1, "replica-1.1"))
+    assert second.epoch == 1
+
+    bench.available = 3  # the leader was quicker, so it lives
+    assert bench.after(1.0, replace(second, proposer="the leader")) == []
+    assert bench.after(1.0, Claim(1, 0, "replica-0.1")) == []
+
+
 def test_who_does_not_lead_does_not_look_before_the_silence_is_remarkable(bench: Bench) -> None:
     (first,) = bench.after(0.0)
     other = replace(first, proposer="another")

@@ -24,13 +24,17 @@ class Bench:
 
     def __init__(self) -> None:
         self.done: list[str] = []
+        self.reader_expects = 0
         self.metrics = ReplicaMetrics(CollectorRegistry(), "job", "replica-0")
         self._reported: queue.SimpleQueue[Done | Failed] = queue.SimpleQueue()
         ports = StepPorts(cast(Fencer, self), cast(EpochWriter, self), cast(Troubles, None))
         self.steps = Steps(ports, cast(LogReader, self), self._reported.put, FirstFailure())
 
-    def expect(self, owner: str) -> None:
-        self.done.append(f"expect {owner}")
+    def expect(self, owner: str = "") -> None:
+        if owner:
+            self.done.append(f"expect {owner}")
+        else:
+            self.reader_expects += 1
 
     def fence(self, owner: str, _timeout_s: float) -> None:
         self.done.append(f"fence {owner}")
@@ -62,6 +66,7 @@ def bench() -> Bench:
 
 def test_an_owner_that_goes_on_is_expected_once(bench: Bench) -> None:
     assert bench.claimed_by("a", "a", "a").after() == ["expect a"]
+    assert bench.reader_expects == 1
 
 
 def test_each_of_two_that_take_turns_is_expected_again_so_that_both_stay_connected(bench: Bench) -> None:
