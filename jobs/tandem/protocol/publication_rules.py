@@ -106,7 +106,7 @@ class PublicationRules:
     def gives_way(self, epoch: int, now_ms: float) -> bool:
         """Whether to leave `epoch`, for a moment, to the one that claimed last: it publishes on without reading a marker.
 
-        Who is slower than that, silent, or has ended is not waited for. Liveness and latency only: the log decides whose it is.
+        Who is slower than that, silent, or has ended is not waited for. Liveness and latency only: the log decides.
         """
         mine = self._computed.get(epoch)
         if mine is None or epoch % OPEN_TO_ALL == 0:
