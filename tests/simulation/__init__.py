@@ -24,6 +24,11 @@ schedules has standbys, snapshots, or both, one of ten has lanes. `make simulate
 `generations`        a new generation, which follows from a savepoint
 `lanes`              what it stands for besides: lanes, and failures that hit several of them
 `site`               what lanes share: time, brokers, ZooKeeper; what has the same name is the same thing
+`lane_change`        what a schedule adds whose number of lanes changes
+`keyed`              state that can be divided by key, and what each key must show
+`changer`            who carries out such a change, step by step, with the decisions of `tandem.protocol.lanes`
+`lane_worlds`        the lanes before it, and after it
+`changing`           the operator who stops the ones and begins the others
 `sink`               the topic that lanes write together, and what its readers see
 `hosts`              where processes of several lanes are, and die or pause at once
 `orderer`            runs the real `OrdererCore`
@@ -40,6 +45,7 @@ schedules has standbys, snapshots, or both, one of ten has lanes. `make simulate
 `guards_of_pace`     without one of the rules that make the output come
 `guards_of_state`    standbys, slots and snapshots with one of theirs removed
 `guards_of_lanes`    lanes with something in common that each must have for itself
+`guards_of_lane_change`  a change of their number without one of its guards
 `store_races`        the snapshot store alone, under many savers, readers and collectors that pause
 `guards_of_store`    the store with one of its guards against races removed
 ===================  ==================================================================================

@@ -6,9 +6,10 @@ import gc
 import multiprocessing
 import resource
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from simulation.changing import ChangingWorlds
 from simulation.deviation import Deviation
 from simulation.invariants import InvariantError
 from simulation.schedule import Schedule
@@ -75,11 +76,11 @@ def campaign(schedules: int, workers: int = 2, first: int = 0) -> Report:
     return report
 
 
-def run(seeds: Iterable[int]) -> Report:
+def run(seeds: Iterable[int], schedule_of: Callable[[int], Schedule] = Schedule.of) -> Report:
     """Run some seeds in this process."""
     report = Report()
     for seed in seeds:
-        world = world_of(Schedule.of(seed))
+        world = world_of(schedule_of(seed))
         failed = _failure(world)
         report.schedules += 1
         report.seen.update(world.seen)
@@ -108,16 +109,16 @@ def story(schedule: Schedule, deviation: Deviation | None = None) -> str:
     return "\n".join([str(world.schedule), *world.story, failed.violation if failed else "no invariant was broken"])
 
 
-def explain(failed: list[Failed]) -> str:
+def explain(failed: list[Failed], schedule_of: Callable[[int], Schedule] = Schedule.of) -> str:
     """All failed seeds, and the story of the first."""
     if not failed:
         return "no schedule failed"
     seeds = "\n".join(f"seed {one.seed}: {one.violation}" for one in failed[:_KEPT])
-    first = story(Schedule.of(failed[0].seed))
+    first = story(schedule_of(failed[0].seed))
     return f"{len(failed)} schedules failed, among them\n{seeds}\n\nThe first one's story:\n{first}"
 
 
-def _failure(world: World | Worlds) -> Failed | None:
+def _failure(world: World | Worlds | ChangingWorlds) -> Failed | None:
     try:
         world.run()
     except InvariantError as violation:

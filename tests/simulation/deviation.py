@@ -38,5 +38,6 @@ class Deviation:
     takes_batch_for_epoch: bool = False  # in what it restores
     lanes_share: str = ""  # "ids", "log", "commits", "folder" or "partitions", each of which a lane has for itself
     lanes_wait: bool = False  # a lane's orderer, for the lanes that are behind
+    changes_lanes: str = ""  # without what, see `guards_of_lane_change`
     store: type[SnapshotStore] = SnapshotStore
     remote: type[SimulatedRemote] = SimulatedRemote

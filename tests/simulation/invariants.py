@@ -95,12 +95,16 @@ class Checker:
                 return
             if answers and (what.epoch, answers) not in self._told:
                 raise InvariantError(f"the log answers {answers} for epoch {what.epoch}, which nobody was told")
-            assert self._program is not None
-            state, rows = compute(self._states[-1] if self._states else 0, what, answers, self._program)
+            state, rows = self.compute(self._states[-1] if self._states else 0, what, answers)
             self._states.append(self._world.state_after(what, state))
             self._digests.append(f"{state:x}")
             self.rows.append(rows)
             self.on_decided(rows)
+
+    def compute(self, before: int, what: EpochRange, answers: Answers) -> tuple[int, list[list[Row]]]:
+        """The state after an epoch, and its rows, from the state before."""
+        assert self._program is not None
+        return compute(before, what, answers, self._program)
 
     def on_decided(self, rows: list[list[Row]]) -> None:
         """What the next epoch will show is known."""

@@ -35,25 +35,69 @@ class Transaction:
         self.world, self.tid, self.number = world, tid, number
         self.state = State.OPEN
         self.commit_sent = False
-        self.partitions: list[Partition] = []
+        self.partitions: list[Partition | LogInTransaction] = []
         self.markers: list[Marker] = []
 
 
 class OrderingLog:
-    """The ordering topic: no transactions, every record visible to everyone at once."""
+    """The ordering topic: every record is visible to everyone at once, but behind the transaction of a change of lanes."""
 
     def __init__(self) -> None:
         self.worlds: list[World] = []  # whose log it is
         self.beginning = 0  # what is before was removed; it stays in `records` so that offsets are indices
         self.records: list[Proposal] = []
+        self._hidden: list[tuple[Transaction | None, Proposal]] = []
+        self._ended: dict[Transaction, bool] = {}
 
-    def append(self, proposal: Proposal) -> int:
-        """The offset that the proposal got."""
+    @property
+    def end(self) -> int:
+        """The offset of the next record, also behind what is hidden."""
+        return len(self.records) + len(self._hidden)
+
+    def append(self, proposal: Proposal, transaction: Transaction | None = None) -> None:
+        """Append a proposal, plain or of a transaction."""
+        self._hidden.append((transaction, proposal))
+        self._advance()
+
+    def finish(self, transaction: Transaction, committed: bool) -> None:
+        """The control record of a transaction."""
+        self._ended[transaction] = committed
+        self._advance()
+
+    def _advance(self) -> None:
+        while self._hidden:
+            transaction, proposal = self._hidden[0]
+            committed = True if transaction is None else self._ended.get(transaction)
+            if committed is None:
+                return
+            del self._hidden[0]
+            if committed:
+                self._show(proposal)
+
+    def _show(self, proposal: Proposal) -> None:
         self.records.append(proposal)
         for world in self.worlds:
             world.checker.on_appended(len(self.records) - 1, proposal)
             world.wake_all()
-        return len(self.records) - 1
+
+
+class LogInTransaction:
+    """An ordering log as one transaction writes it; `first`: the offset of what it wrote first, −1: nothing."""
+
+    def __init__(self, log: OrderingLog) -> None:
+        self._log = log
+        self.first = -1
+
+    def append(self, proposals: Sequence[Proposal], transaction: Transaction) -> None:
+        """See `Partition`, as for all that follows."""
+        if self not in transaction.partitions:
+            self.first = self._log.end
+            transaction.partitions.append(self)
+        for proposal in proposals:
+            self._log.append(proposal, transaction)
+
+    def finish(self, transaction: Transaction, committed: bool) -> None:
+        self._log.finish(transaction, committed)
 
 
 class Partition:
@@ -120,7 +164,7 @@ class Coordinator:
     def initialise(self, tid: str, by: str) -> int | None:
         """Fence the id and give it a new number; None: its transaction is being ended, try again."""
         producer = self._producers.setdefault(tid, Producer(self._world))
-        if producer.world is not self._world:
+        if producer.world is not self._world and self._world.site.of_all_lanes not in (tid, by):
             raise InvariantError(f"{by} of {self._world.job} fences {tid} of {producer.world.job}")
         transaction = producer.transaction
         if transaction is not None and by != tid and (transaction.commit_sent or transaction.state is State.COMMITTING):
@@ -133,7 +177,7 @@ class Coordinator:
         self._end(producer, transaction, State.ABORTING)
         return None
 
-    def produce(self, tid: str, number: int, rows: Sequence[tuple[Partition, Sequence[Any]]]) -> bool:
+    def produce(self, tid: str, number: int, rows: Sequence[tuple[Any, Sequence[Any]]]) -> bool:
         """Append to the id's transaction, opening it; False: the last one is being ended, try again.
 
         Of a fenced producer nothing is appended, and it is not told.
@@ -190,7 +234,7 @@ class Coordinator:
             world.timeline.after(delay, None, self._control, partition, transaction, state is State.COMMITTING)
         world.timeline.after(last, None, self._ended, producer)
 
-    def _control(self, partition: Partition, transaction: Transaction, committed: bool) -> None:
+    def _control(self, partition: Partition | LogInTransaction, transaction: Transaction, committed: bool) -> None:
         partition.finish(transaction, committed)
         transaction.world.wake_all()
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from simulation.barriers import Barriers
     from simulation.differences import Difference
     from simulation.generations import Upgrade
+    from simulation.lane_change import LaneChanges
     from simulation.lanes import Lanes
     from simulation.redundancy import Redundancy
 
@@ -86,6 +87,7 @@ class Schedule:
     lanes: Lanes | None = None
     lane: int | None = None  # which of its job it is
     partitions: tuple[int, ...] = ()  # of the input, that a lane has
+    lane_changes: LaneChanges | None = None
 
     @classmethod
     def of(cls, seed: int) -> Schedule:
@@ -151,6 +153,13 @@ class Schedule:
         return laned(cls.real_time(seed) if which == 2 else cls.plain(seed))
 
     @classmethod
+    def changing_lanes(cls, seed: int) -> Schedule:
+        """The schedule of a seed with lanes whose number changes."""
+        from simulation.lane_change import changing
+
+        return changing(cls.plain(seed))
+
+    @classmethod
     def plain(cls, seed: int) -> Schedule:
         """The schedule of a seed without standbys or snapshots."""
         rng = Random(seed)
@@ -202,6 +211,7 @@ class Schedule:
         text += f", {self.barriers}" if self.barriers else ""
         text += ", asking" if self.asks else ""
         text += f", {self.lanes}" if self.lanes else ""
+        text += f"\n  {self.lane_changes}" if self.lane_changes else ""
         return text + (", one failure at a time" if self.alone else "") + "".join(f"\n  {f}" for f in self.failures)
 
 

@@ -29,6 +29,7 @@ class Site:
         self.story: list[str] = []
         self.lanes: list[World] = []  # or the one job
         self.producers: dict[str, Producer] = {}  # of the brokers' coordinator
+        self.of_all_lanes = ""  # the transactional id that the lanes share: of a change of their number
         self.sink: Sink | None = None  # that lanes share
         self.published = 0  # epochs
         self._named: dict[str, object] = {}

@@ -72,7 +72,7 @@ class World:
         replicas = self._old = self._replicas()
         self.base: tuple[int, int] | None = None  # the savepoint of an upgrade: its epoch and state
         self.successors = [] if schedule.upgrade is None else successors(self)
-        self.ended: list[Replica] = []  # for good
+        self.ended: Sequence[Process] = ()  # for good
         self.processes: list[Process] = [
             *replicas,
             *self.successors,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
+from simulation.changing import ChangingWorlds
 from simulation.deviation import Deviation
 from simulation.hosts import Hosts
 from simulation.running import run
@@ -48,6 +49,10 @@ class Worlds:
         self.site.sink.at_the_end(self.lanes)
 
 
-def world_of(schedule: Schedule, deviation: Deviation | None = None, telling: bool = False) -> World | Worlds:
+def world_of(
+    schedule: Schedule, deviation: Deviation | None = None, telling: bool = False
+) -> World | Worlds | ChangingWorlds:
     """What runs a schedule."""
+    if schedule.lane_changes is not None:
+        return ChangingWorlds(schedule, deviation, telling)
     return (World if schedule.lanes is None else Worlds)(schedule, deviation, telling)

@@ -149,7 +149,7 @@ class _Change:
         known = {lane.name: writer.make(lane) for lane in lanes}
         boundary = Boundary.behind([*(log.decisions for log in logs), *known.values()])
         moved = self._moved(logs, "" if divided is None else savepoint_name(count, boundary), ends)
-        at = {lane.name: writer.end(lane) for lane in (*self._old, *lanes)}
+        at = {lane.name: writer.end(lane) for lane in lanes} | {log.lane.name: log.end for log in logs}
         for lane, one in moved:
             if one.lane is None or divided is None:
                 continue

@@ -25,8 +25,16 @@ from tandem.manifest import Manifest
 from tandem.process.info import RefusedError
 from tandem.protocol.codec import encode_marker, encode_proposal
 from tandem.protocol.decisions import Decisions
-from tandem.protocol.lanes import Boundary, MovedLane, ends_of, marker, unpublished_owners
-from tandem.protocol.values import Config, Offsets
+from tandem.protocol.lanes import (
+    Boundary,
+    MovedLane,
+    ends_of,
+    is_taken_over,
+    marker,
+    taking_over,
+    unpublished_owners,
+)
+from tandem.protocol.values import Claim, Config, Offsets
 from tandem.topics.declared import LogTopics, ensure_topics, names_for
 
 TIMEOUT_S = 30.0
@@ -40,13 +48,17 @@ _RUNS = (
 
 @dataclass(frozen=True, slots=True)
 class LaneLog:
-    """The log of a lane that has run: what it decided, its config, the last published epoch (−1: none), where that ends."""
+    """The log of a lane that has run: what it decided, its config, the last published epoch (−1: none), where that ends.
+
+    `end` : the offset of the next record of its ordering topic, from before it was read.
+    """
 
     lane: Manifest
     decisions: Decisions
     config: Config
     published: int
     ends: Offsets
+    end: int
 
     @property
     def time_ms(self) -> int:
@@ -70,15 +82,26 @@ class LaneLogs:
         self._producer.init_transactions(TIMEOUT_S)  # what an earlier try has left open is given up
 
     def read(self, lane: Manifest) -> LaneLog:
-        """The log of a lane before. Owners of what is not published yet are fenced first. Raises `RefusedError`."""
-        topics = _logs(lane)
-        log = current_decisions(self.connection, topics.ordering, topics.commits)
-        owners = unpublished_owners(log, _published(topics, self.connection))
-        if lane.spec.delivery == "exactlyOnce":
-            fencer = Fencer(self.connection)
-            for owner in sorted(owners):
-                fencer.fence(owner, TIMEOUT_S)
-        return log_of(lane, self.connection)
+        """The log of a lane before. What is claimed and not published is taken over first. Raises `RefusedError`."""
+        if lane.spec.delivery != "exactlyOnce":
+            return log_of(lane, self.connection)
+        before = log_of(lane, self.connection)
+        owners = unpublished_owners(before.decisions, before.published) - {self._writer}
+        self._claim(_logs(lane).ordering, taking_over(before.decisions, before.published, self._writer))
+        fencer = Fencer(self.connection)
+        for owner in sorted(owners):
+            fencer.fence(owner, TIMEOUT_S)
+        found = log_of(lane, self.connection)
+        if not is_taken_over(found.decisions, found.published, self._writer, owners):
+            raise RefusedError(f"the number of lanes was not changed: {_RUNS}")
+        return found
+
+    def _claim(self, topic: str, claims: Sequence[Claim]) -> None:
+        if claims:
+            written = _Written(Producer(self.connection.appender()))
+            for claim in claims:
+                written.add(topic, encode_proposal(claim))
+            written.flush()
 
     def make(self, lane: Manifest) -> Decisions:
         """The log of a lane after, which is made if need be: what it decided when there was such a lane before."""
@@ -88,7 +111,7 @@ class LaneLogs:
 
     def end(self, lane: Manifest) -> int:
         """The offset of the next record of a lane's ordering topic."""
-        return watermarks(self.connection, _logs(lane).ordering, TIMEOUT_S, "read_uncommitted")[1]
+        return _end(lane, self.connection)
 
     def write(
         self,
@@ -138,10 +161,15 @@ def log_of(lane: Manifest, connection: KafkaConnection) -> LaneLog:
         Topics(connection).partitions([topics.ordering, topics.commits])
     except MissingTopicError:
         raise RefusedError(f"{lane.name} has not run yet: {START_ALL}") from None
+    end = _end(lane, connection)
     log, published = current_decisions(connection, topics.ordering, topics.commits), _published(topics, connection)
     if log.config is None:
         raise RefusedError(f"{lane.name} has not run yet: {START_ALL}")
-    return LaneLog(lane, log, log.config, published, ends_of(log, published))
+    return LaneLog(lane, log, log.config, published, ends_of(log, published), end)
+
+
+def _end(lane: Manifest, connection: KafkaConnection) -> int:
+    return watermarks(connection, _logs(lane).ordering, TIMEOUT_S, "read_uncommitted")[1]
 
 
 def _published(topics: LogTopics, connection: KafkaConnection) -> int:

@@ -4,12 +4,12 @@ Lane l of N reads the partitions p with p mod N = l, so keys whose hash modulo t
 such a p. All lanes stop at one boundary and all go on from it: with one generation, and one epoch that has nothing in it.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from math import gcd
 
 from tandem.protocol.decisions import Decisions
-from tandem.protocol.values import Config, Cut, Marker, Offsets, TopicIds
+from tandem.protocol.values import Claim, Config, Cut, Marker, Offsets, TopicIds
 
 
 def came_from(lane: int, lanes: int, before: int) -> tuple[int, ...]:
@@ -104,6 +104,24 @@ def marker(boundary: Boundary, owner: str, config_offset: int, cut_offset: int) 
 def unpublished_owners(log: Decisions, published: int) -> frozenset[str]:
     """Who may still publish an epoch after `published`, as far as the log knows."""
     return frozenset(claim.owner for epoch in range(published + 1, log.last_epoch + 1) for claim in log.claims(epoch))
+
+
+def taking_over(log: Decisions, published: int, writer: str) -> tuple[Claim, ...]:
+    """The claims by which `writer`, who changes the number of lanes, becomes the owner of what is claimed after `published`.
+
+    They are in the log before the owners are fenced. One that renews its producer could commit again, and concedes only to
+    a claim: see 3 in `protocol.publication`.
+    """
+    return tuple(
+        Claim(epoch, owner.attempt + 1, writer, 0 if log.config is None else log.config.generation)
+        for epoch in range(published + 1, log.last_epoch + 1)
+        if (owner := log.owner(epoch)) is not None and owner.owner != writer
+    )
+
+
+def is_taken_over(log: Decisions, published: int, writer: str, fenced: Collection[str]) -> bool:
+    """Whether nobody but `writer` may publish an epoch after `published`; `fenced`: after the claims of `taking_over`."""
+    return not taking_over(log, published, writer) and unpublished_owners(log, published) <= {writer, *fenced}
 
 
 def ends_of(log: Decisions, published: int) -> Offsets:

@@ -8,16 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tandem.protocol.actions import ProposeClaim, Publish
+from tandem.protocol.actions import Outcome, ProposeClaim, Publish, ReadToEnd, RenewProducer
 from tandem.protocol.decisions import Decisions, Verdict
 from tandem.protocol.lanes import (
     Boundary,
     MovedLane,
     came_from,
     ends_of,
+    is_taken_over,
     marker,
     only_merges,
     positions,
+    taking_over,
     unpublished_owners,
 )
 from tandem.protocol.publication import Publication, SupersededError
@@ -153,3 +155,43 @@ def test_what_is_not_published_is_cut_again(published: int, owners: set[str], en
     log = log_of(0, 2, 4)
     assert unpublished_owners(log, published) == owners
     assert ends_of(log, published)[TopicPartition("in", 0)] == end
+
+
+def test_who_changes_the_lanes_claims_what_is_claimed_and_not_published() -> None:
+    log = log_of(0, 2, 4)
+    assert taking_over(log, 3, "writer") == ()
+    claims = taking_over(log, 2, "writer")
+    assert claims == (Claim(3, 1, "writer", 0),)
+    assert not is_taken_over(log, 2, "writer", {"owner"})
+    assert log.apply(claims[0], 9) is Verdict.ACCEPTED
+    assert taking_over(log, 2, "writer") == ()
+    assert is_taken_over(log, 2, "writer", {"owner"})
+    assert not is_taken_over(log, 2, "writer", set())  # the owner was not known when others were fenced
+
+
+def test_who_claims_after_the_owners_were_looked_at_is_noticed() -> None:
+    log = log_of(0, 2, 4)
+    for claim in (*taking_over(log, 2, "writer"), Claim(3, 2, "late")):
+        log.apply(claim, 9)
+    assert not is_taken_over(log, 2, "writer", {"owner"})
+    assert not is_taken_over(log, 2, "writer", {"owner", "late"})
+
+
+@pytest.mark.parametrize("claims", [True, False])
+def test_an_owner_that_was_fenced_and_renews_its_producer_publishes_only_if_nobody_has_claimed(claims: bool) -> None:
+    """So a fence alone is not enough: the change claims before it."""
+    replica = Publication("me", Decisions(), 0, Delivery.EXACTLY_ONCE, AdaptiveTimeout(10.0, 100.0), 0)
+    start, end = at(0, 0, step=2, first=1), at(1, 0, step=2, first=1)
+    for offset, one in enumerate([Config(0, "old", start, "r"), Cut(0, end, 0, 0, "o"), Claim(0, 0, "me")]):
+        replica.on_proposal(one, offset, 0.0)
+    replica.on_computed(0, "d")
+    published = replica.next_action(0.0)
+    assert isinstance(published, Publish)
+    replica.done(published, Outcome.FENCED)
+    for kind in (RenewProducer, ReadToEnd):
+        action = replica.next_action(1.0)
+        assert isinstance(action, kind)
+        for claim in taking_over(replica.decisions, -1, "writer") if claims and kind is ReadToEnd else ():
+            replica.on_proposal(claim, 3, 1.0)
+        replica.done(action)
+    assert isinstance(replica.next_action(2.0), Publish) is not claims
