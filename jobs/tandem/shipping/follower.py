@@ -138,14 +138,9 @@ class Follower:
         return self._last_published
 
     def digest(self, epoch: int, timeout_s: float = 0.0) -> str | None:
-        """What the marker of a recent epoch says; None if it is not read within `timeout_s`.
-
-        Nothing is waited for where a later marker was read: those before the first that was read are never read.
-        """
+        """What the marker of a recent epoch says; None if it is not read within `timeout_s`, or a later one was read."""
         with self._news:
-            self._news.wait_for(
-                lambda: epoch in self.digests or epoch <= self._last_published or self._ended, timeout_s
-            )
+            self._news.wait_for(lambda: epoch <= self._last_published or self._ended, timeout_s)
             return self.digests.get(epoch)
 
     def wait_for(self, epoch: int, timeout_s: float) -> bool:
