@@ -29,6 +29,7 @@ from tandem.orderer.sizes import InputSizes
 from tandem.process.entry import Lifecycle
 from tandem.process.garbage import collect_rarely
 from tandem.process.info import ExitCode, RefusedError, stop_on_signals
+from tandem.process.turns import take_short_turns
 from tandem.protocol.decisions import Decisions
 from tandem.protocol.pace import Pace, PaceSettings
 from tandem.protocol.timeouts import AdaptiveTimeout
@@ -81,6 +82,7 @@ def run(manifest: Manifest, name: str, replica: str, lifecycle: Lifecycle, serve
             port = stack.enter_context(lifecycle.announced(manifest, registry, probes, served_at))
             built = _build(manifest, name, replica, metrics, waits, stack)
             collect_rarely()
+            take_short_turns()
             _log.info("started", metrics_port=port)
             started.set()
             lifecycle.came_up()

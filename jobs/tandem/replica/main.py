@@ -24,6 +24,7 @@ from tandem.process.ending import EndKind, Kinds
 from tandem.process.entry import REFUSALS, Lifecycle
 from tandem.process.garbage import collect_rarely
 from tandem.process.info import ExitCode, RefusedError, kept_handlers, stop_on_signals
+from tandem.process.turns import take_short_turns
 from tandem.protocol.publication import DivergedError, MissingMarkerError, SupersededError
 from tandem.protocol.succession import SuccessionError
 from tandem.replica.active import Active
@@ -108,6 +109,7 @@ def run(
                 prepared = Prepared.of(setting, savepoint, changes, parts)
                 warm_up(prepared)
             collect_rarely()
+            take_short_turns()
             _watch_topics(setting, serving)
             _log.info("prepared", incarnation=setting.incarnation, metrics_port=lifecycle.metrics_port)
             started.set()
