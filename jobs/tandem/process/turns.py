@@ -1,8 +1,8 @@
 """How soon one Python thread makes way for another in a process whose threads hand each epoch on.
 
 A thread that wakes, because Kafka or the engine has answered, asks for the interpreter's lock. The one that holds it goes on
-for up to the switch interval, 5 ms by default (`sys.setswitchinterval`). An epoch passes four or five such hand-overs, each of
-which needs the lock for a fraction of a millisecond.
+for up to the switch interval, by default 5 ms (`sys.setswitchinterval`). An epoch passes four or five such hand-overs; each
+needs the lock for a fraction of a millisecond.
 """
 
 import sys

@@ -184,7 +184,7 @@ def test_an_owner_that_was_fenced_and_renews_its_producer_publishes_only_if_nobo
     start, end = at(0, 0, step=2, first=1), at(1, 0, step=2, first=1)
     for offset, one in enumerate([Config(0, "old", start, "r"), Cut(0, end, 0, 0, "o"), Claim(0, 0, "me")]):
         replica.on_proposal(one, offset, 0.0)
-    replica.on_computed(0, "d")
+    replica.on_computed(0, Computation("d"))
     published = replica.next_action(0.0)
     assert isinstance(published, Publish)
     replica.done(published, Outcome.FENCED)
