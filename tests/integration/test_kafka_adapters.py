@@ -63,16 +63,18 @@ def read(kafka: KafkaBroker, topic: str, request: pytest.FixtureRequest) -> Iter
     assert read.failure.error is None
 
 
+def write(producer: Producer, topic: str, number: int, commit: bool) -> None:
+    """A marker in a transaction of its own, which ends well or is aborted."""
+    producer.begin_transaction()
+    producer.produce(topic, encode_marker(marker(number, 1, number)), partition=0)
+    assert producer.flush(PATIENCE_S) == 0
+    (producer.commit_transaction if commit else producer.abort_transaction)(PATIENCE_S)
+
+
 def test_reading_to_the_end_passes_over_aborted_and_control_records(kafka: KafkaBroker, topic: str, read: Read) -> None:
     producer = transactional_producer(kafka.bootstrap, topic)
     for number, commit in enumerate((True, False, True, False, False)):
-        producer.begin_transaction()
-        producer.produce(topic, encode_marker(marker(number, 1, number)), partition=0)
-        assert producer.flush(PATIENCE_S) == 0
-        if commit:
-            producer.commit_transaction(PATIENCE_S)
-        else:
-            producer.abort_transaction(PATIENCE_S)
+        write(producer, topic, number, commit)
 
     read.reader.read_to_end(PATIENCE_S)
     assert read.epochs == [0, 2]
@@ -102,13 +104,7 @@ def test_reading_to_the_end_does_not_wait_until_the_broker_answers_its_reader(
     read.reader.expect()
     producer = transactional_producer(kafka.bootstrap, topic)
     for number, commit in ((0, True), (1, False), (2, True), (3, False)):
-        producer.begin_transaction()
-        producer.produce(topic, encode_marker(marker(number, 1, number)), partition=0)
-        assert producer.flush(PATIENCE_S) == 0
-        if commit:
-            producer.commit_transaction(PATIENCE_S)
-        else:
-            producer.abort_transaction(PATIENCE_S)
+        write(producer, topic, number, commit)
         read.reader.read_to_end(PATIENCE_S)  # what ends a transaction stands behind its last record
         assert read.epochs == [0, 2][: number // 2 + 1]
     read.reader.stop()

@@ -7,7 +7,6 @@ request after the other. What follows from what was read, `protocol.lanes` says 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from simulation.kafka import LogInTransaction
@@ -17,6 +16,7 @@ from simulation.tasks import Task
 from tandem.protocol.decisions import Decisions
 from tandem.protocol.lanes import (
     Boundary,
+    LogRead,
     MovedLane,
     ends_of,
     is_taken_over,
@@ -25,7 +25,7 @@ from tandem.protocol.lanes import (
     taking_over,
     unpublished_owners,
 )
-from tandem.protocol.values import Config, Offsets
+from tandem.protocol.values import Offsets
 
 if TYPE_CHECKING:
     from simulation.changing import Change
@@ -42,22 +42,6 @@ class RefusedChangeError(Exception):
     def __init__(self, why: str, starts: bool = False) -> None:
         super().__init__(why)
         self.starts = starts
-
-
-@dataclass(frozen=True, slots=True)
-class LogRead:
-    """The log of a lane: as in the product's `LaneLog`."""
-
-    decisions: Decisions
-    config: Config
-    published: int
-    ends: Offsets
-    end: int
-
-    @property
-    def time_ms(self) -> int:
-        last = self.decisions.epoch_range(self.published)
-        return 0 if last is None else last.time_ms
 
 
 class Changer(Process):

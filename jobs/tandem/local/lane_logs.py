@@ -27,6 +27,7 @@ from tandem.protocol.codec import encode_marker, encode_proposal
 from tandem.protocol.decisions import Decisions
 from tandem.protocol.lanes import (
     Boundary,
+    LogRead,
     MovedLane,
     ends_of,
     is_taken_over,
@@ -34,7 +35,7 @@ from tandem.protocol.lanes import (
     taking_over,
     unpublished_owners,
 )
-from tandem.protocol.values import Claim, Config, Offsets
+from tandem.protocol.values import Claim
 from tandem.topics.declared import LogTopics, ensure_topics, names_for
 
 TIMEOUT_S = 30.0
@@ -46,25 +47,11 @@ _RUNS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class LaneLog:
-    """The log of a lane that has run: what it decided, its config, the last published epoch (−1: none), where that ends.
-
-    `end` : the offset of the next record of its ordering topic, from before it was read.
-    """
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaneLog(LogRead):
+    """The log of a lane that has run."""
 
     lane: Manifest
-    decisions: Decisions
-    config: Config
-    published: int
-    ends: Offsets
-    end: int
-
-    @property
-    def time_ms(self) -> int:
-        """Of the last published epoch; 0: there is none."""
-        last = self.decisions.epoch_range(self.published)
-        return 0 if last is None else last.time_ms
 
 
 class LaneLogs:
@@ -165,7 +152,7 @@ def log_of(lane: Manifest, connection: KafkaConnection) -> LaneLog:
     log, published = current_decisions(connection, topics.ordering, topics.commits), _published(topics, connection)
     if log.config is None:
         raise RefusedError(f"{lane.name} has not run yet: {START_ALL}")
-    return LaneLog(lane, log, log.config, published, ends_of(log, published), end)
+    return LaneLog(log, log.config, published, ends_of(log, published), end, lane=lane)
 
 
 def _end(lane: Manifest, connection: KafkaConnection) -> int:

@@ -124,6 +124,28 @@ def is_taken_over(log: Decisions, published: int, writer: str, fenced: Collectio
     return not taking_over(log, published, writer) and unpublished_owners(log, published) <= {writer, *fenced}
 
 
+@dataclass(frozen=True, slots=True)
+class LogRead:
+    """What stands in the log of a lane that has run.
+
+    What it decided, its config, the last published epoch (−1: none), where the inputs stand after that.
+
+    `end` : the offset of the next record of its ordering topic, from before it was read.
+    """
+
+    decisions: Decisions
+    config: Config
+    published: int
+    ends: Offsets
+    end: int
+
+    @property
+    def time_ms(self) -> int:
+        """The time of the last published epoch, Unix, ms; 0: there is none."""
+        last = self.decisions.epoch_range(self.published)
+        return 0 if last is None else last.time_ms
+
+
 def ends_of(log: Decisions, published: int) -> Offsets:
     """Where the lane of the log stands after the last published epoch. What was cut after it is cut again."""
     last = log.epoch_range(published)
