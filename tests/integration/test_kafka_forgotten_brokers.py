@@ -153,15 +153,15 @@ def test_what_a_shipper_could_not_deliver_is_shipped_after_all(
     assert producers.made >= 2
 
 
-def test_an_owner_is_fenced_although_the_producers_kept_for_that_are_of_no_use(
+def test_an_owner_is_fenced_although_the_producer_kept_for_that_is_of_no_use(
     connection: KafkaConnection, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     owner = TransactionalProducer(connection, topic)
     owner.start(PATIENCE_S)
-    producers = Forgetful(Producer, 2)
+    producers = Forgetful(Producer, 1)
     monkeypatch.setattr(fencing, "Producer", producers)
     fencer = Fencer(connection)
     fencer.expect(topic)
     fencer.fence(topic, PATIENCE_S)
-    assert producers.made == 4
+    assert producers.made == 2
     assert owner.publish([], OutputRecord(topic, None, b"marker", []), PATIENCE_S) is Outcome.FENCED
