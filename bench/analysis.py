@@ -59,22 +59,36 @@ def latency(arrivals: Arrivals) -> Latency | None:
 
 def longest_gap_ms(arrived_ns: Times, start_ns: int, end_ns: int) -> float:
     """The longest time without an arrival in [start, end], the edges of the window included, ms."""
+    return _longest_gap(arrived_ns, start_ns, end_ns)[0]
+
+
+def _longest_gap(arrived_ns: Times, start_ns: int, end_ns: int) -> tuple[float, int]:
+    """As `longest_gap_ms`, and when it began, Unix ns."""
     inside = np.sort(arrived_ns[(arrived_ns >= start_ns) & (arrived_ns <= end_ns)])
-    return float(np.diff(np.concatenate([[start_ns], inside, [end_ns]])).max()) / MS
+    edges = np.concatenate([[start_ns], inside, [end_ns]])
+    gaps = np.diff(edges)
+    longest = int(gaps.argmax())
+    return float(gaps[longest]) / MS, int(edges[longest])
 
 
 @dataclass(frozen=True, slots=True)
 class KillGaps:
-    """The longest gap around a kill, and that of an equally long stretch right before; ms."""
+    """The longest gap around a kill, and that of an equally long stretch right before; ms.
+
+    `began` : when the one around the kill began, ms after it; negative: before.
+    """
 
     around: float
     before: float
+    began: float
 
 
 def gaps_around(arrived_ns: Times, kill_ns: int, before_s: float, after_s: float) -> KillGaps:
     """Of [kill − before, kill + after], and of the stretch of the same length that ends where that begins."""
     start, end = kill_ns - int(before_s * S), kill_ns + int(after_s * S)
-    return KillGaps(longest_gap_ms(arrived_ns, start, end), longest_gap_ms(arrived_ns, 2 * start - end, start))
+    around, began_ns = _longest_gap(arrived_ns, start, end)
+    before = longest_gap_ms(arrived_ns, 2 * start - end, start)
+    return KillGaps(around, before, (began_ns - kill_ns) / MS)
 
 
 def recovered_after_s(

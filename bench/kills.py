@@ -136,6 +136,7 @@ def _judged(seen: Seen, arrivals: Arrivals, after_s: float, stage: Stage) -> Kil
         seen.led,
         round(gaps.around, 1),
         round(gaps.before, 1),
+        round(gaps.began, 1),
         seen.up_s,
         seen.computing_s,
         None if peer else seen.at_head_s,
@@ -147,6 +148,7 @@ def _told(kill: Kill) -> str:
     head = "" if kill.at_head_s is None else f"; at the head again after {kill.at_head_s:.1f} s"
     led = " (its orderer led)" if kill.led else ""
     return (
-        f"{kill.victim}{led}: longest gap {kill.gap:.0f} ms, {kill.gap_before:.0f} ms before{head}; "
+        f"{kill.victim}{led}: longest gap {kill.gap:.0f} ms (it began {kill.gap_began:+.0f} ms from the kill), "
+        f"{kill.gap_before:.0f} ms before{head}; "
         f"latency back after {kill.latency_back_s:.1f} s"
     )

@@ -38,6 +38,7 @@ class Row:
 class Kill:
     """One SIGKILL. Seconds from the kill: until the process is up, until it computes, until all are at the head again.
 
+    `gap_began`: ms from the kill until the longest gap began; far from 0, the restart made it.
     `latency_back_s`: until latency is within a tenth of what it was, as Clonos measures recovery.
     None: not within the bound, or unknown.
     """
@@ -47,6 +48,7 @@ class Kill:
     led: bool | None
     gap: float
     gap_before: float
+    gap_began: float
     up_s: float | None
     computing_s: float | None
     at_head_s: float | None

@@ -1,16 +1,21 @@
-"""Who leads while ZooKeeper answers, and that nobody believes to lead while it does not."""
+"""Who leads while ZooKeeper answers, that nobody believes to lead while it does not, and who follows a leader that died."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
 import pytest
 
 from integration.waiting import eventually
-from tandem.coordination.election import Election
+from tandem.coordination.election import Candidate, Election
+from tandem.coordination.peers import Peers
 from tandem.devservers import ZooKeeperServer
+from tandem.status.serving import LOOPBACK
 
 pytestmark = pytest.mark.integration
 
@@ -33,7 +38,9 @@ def own_zookeeper(tmp_path: Path) -> Iterator[ZooKeeperServer]:
 @contextmanager
 def taking_part(server: ZooKeeperServer, job: str) -> Iterator[Election]:
     """An orderer that is alone, and so leads."""
-    election = Election({"hosts": server.connect, "timeout": SESSION_S}, f"/tandem/{job}/orderers", "orderer-0")
+    election = Election(
+        {"hosts": server.connect, "timeout": SESSION_S}, f"/tandem/{job}/orderers", Candidate("orderer-0")
+    )
     election.start()
     try:
         assert eventually(lambda: election.leading)
@@ -54,3 +61,52 @@ def test_who_leads_no_longer_believes_it_when_zookeeper_is_gone_and_does_again_w
         else:
             own_zookeeper.resume()
         assert eventually(lambda: election.leading, BACK_S)
+
+
+WATCHED = "watched at "
+LEADER = """
+import sys, threading
+from tandem.coordination.election import Candidate, Election
+from tandem.coordination.peers import Peers
+from tandem.waiting import Deadline, wait_until
+
+hosts, timeout_s, path, host = sys.argv[1:]
+me = Candidate("orderer-0")
+peers = Peers(me.id, host, {})
+election = Election({"hosts": hosts, "timeout": float(timeout_s)}, path, me, peers=peers)
+election.start()
+wait_until(lambda: election.leading, Deadline(30.0), 0.05)
+assert election.leading
+print(f"watched at {peers.address.port}", flush=True)
+threading.Event().wait(300.0)
+"""
+
+
+def is_connected(port: int) -> bool:
+    """Whether this process has a connection to that port."""
+    lines = psutil.Process().net_connections("tcp")
+    return any(line.raddr and line.raddr.port == port and line.status == psutil.CONN_ESTABLISHED for line in lines)
+
+
+def test_a_leader_that_was_killed_is_passed_over_long_before_its_session_ends(
+    own_zookeeper: ZooKeeperServer, topic_prefix: str
+) -> None:
+    path = f"/tandem/{topic_prefix}/orderers"
+    command = [sys.executable, "-c", LEADER, own_zookeeper.connect, str(SESSION_S), path, LOOPBACK]
+    me = Candidate("orderer-1")
+    options = {"hosts": own_zookeeper.connect, "timeout": SESSION_S}
+    peers = Peers(me.id, LOOPBACK, {})
+    next_one = Election(options, path, me, peers=peers)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as leader:
+        try:
+            assert leader.stdout is not None
+            says = next(line for line in leader.stdout if line.startswith(WATCHED))
+            port = int(says.removeprefix(WATCHED))
+            next_one.start()
+            assert eventually(lambda: is_connected(port))
+            assert not next_one.leading
+            leader.kill()
+            assert eventually(lambda: next_one.leading, DEADLINE_S)
+        finally:
+            leader.kill()
+            next_one.stop()

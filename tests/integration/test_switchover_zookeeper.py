@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from integration.waiting import eventually
-from tandem.coordination.election import Election
+from tandem.coordination.election import Candidate, Election
 from tandem.coordination.handover import Requester
 from tandem.coordination.slots import Slots
 from tandem.coordination.zookeeper import ZOOKEEPER_ERRORS
@@ -162,9 +162,8 @@ def test_the_orderer_beside_the_active_replica_leads_and_leadership_follows_the_
             election = Election(
                 options(zookeeper),
                 f"{folder}/orderers",
-                f"orderer-{index}",
-                beside=f"replica-{index}",
-                slots=f"{folder}/slots",
+                Candidate(f"orderer-{index}", f"replica-{index}"),
+                f"{folder}/slots",
             )
             stack.callback(election.stop)
             election.start()

@@ -1,9 +1,9 @@
 """Who has ended, as the other end of a TCP connection shows: the kernel closes it when a process dies, whatever it died of.
 
-Every replica of a job that has several holds a port open (`Beacon`) and says in ZooKeeper where. Each keeps a connection to
-each of its peers (`FailureDetector`), so it learns of a killed process within milliseconds, long before a session ends or
-the log's silence is remarkable. A pause, a partition, a node without power close no connection: for those the other two are
-there. Liveness only: who is taken for dead and is not is fenced as ever.
+Every replica and every orderer of a job that has several holds a port open (`Beacon`) and says in ZooKeeper where. Each
+keeps a connection to each of its peers (`FailureDetector`), so it learns of a killed process within milliseconds, long
+before a session ends or the log's silence is remarkable. A pause, a partition, a node without power close no connection:
+for those the other two are there. Liveness only: who is taken for dead and is not is fenced as ever.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LOOK_S = 0.5
 _CONNECT_S = 1.0
 _AGAIN_S = 1.0
 _MOST_HELD = 64
-"""Connections to a beacon, so that nobody takes all file descriptors of a replica."""
+"""Connections to a beacon, so that nobody takes all file descriptors of a process."""
 _LONGEST_GREETING = 512
 
 
@@ -111,10 +111,11 @@ class FailureDetector:
     """Keeps a connection to each of the incarnations that it shall watch, each in a thread of its own.
 
     An incarnation has ended when its connection was closed from its side and it does not answer when it is connected to
-    again. One that was never reached is not known to have ended.
+    again. One that was never reached is not known to have ended. `kind` : what they are, for the log.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, kind: str = "replica") -> None:
+        self._kind = kind
         self._lock = threading.Lock()
         self._watched: dict[str, Address] = {}
         self._ended: set[str] = set()
@@ -167,15 +168,15 @@ class FailureDetector:
             if name not in self._watched or ended == (name in self._ended):
                 return
             self._ended ^= {name}
-        _log.info("replica_ended" if ended else "replica_is_back", incarnation=name)
+        _log.info(f"{self._kind}_ended" if ended else f"{self._kind}_is_back", incarnation=name)
         self._changed()
 
 
 class Peers(FailureDetector):
-    """Watches the others, and lets them watch this replica at `address`, if that can be found out."""
+    """Watches the others, and lets them watch this process at `address`, if that can be found out."""
 
-    def __init__(self, incarnation: str, host: str, environ: Mapping[str, str]) -> None:
-        super().__init__()
+    def __init__(self, incarnation: str, host: str, environ: Mapping[str, str], kind: str = "replica") -> None:
+        super().__init__(kind)
         advertised = advertised_host(host, environ)
         self._beacon = None if advertised is None else Beacon(incarnation, host, advertised)
         self.address = None if self._beacon is None else self._beacon.address
@@ -183,7 +184,7 @@ class Peers(FailureDetector):
             _log.warning("not_watched", reason=f"it listens on {host} and POD_IP does not say how others reach that")
 
     def stop(self) -> None:
-        """Watch nobody any more; to the others this replica has ended."""
+        """Watch nobody any more; to the others this process has ended."""
         super().stop()
         if self._beacon is not None:
             self._beacon.close()

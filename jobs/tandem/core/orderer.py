@@ -15,7 +15,7 @@ from tandem.protocol.values import Claim, Cut, LagReport, Offsets, TopicIds
 
 @dataclass(frozen=True, slots=True)
 class OrdererSettings:
-    """How long to wait for news at most: `tick_ms` while a cut is due, `watching_tick_ms` if it is another's to make.
+    """How long to wait for news at most: `tick_ms` while a cut is due, `watching_tick_ms` if another was slow to make it.
 
     `repropose_ms`: when a cut that the log does not show is repeated. `look_ms`: how often a leader looks how much input
     waits while no cut is due. `barrier_ms`: how far apart common barriers are, of a generation that needs them; 0: there
@@ -134,7 +134,9 @@ class OrdererCore:
     """
 
     def __init__(self, settings: OrdererSettings, decisions: Decisions, pace: Pace) -> None:
-        self._settings, self._decisions, self._pace = settings, decisions, pace
+        self._settings, self._pace = settings, pace
+        self.decisions = decisions
+        """What the log has decided, as far as read."""
         pace.resume(decisions.last_epoch)
         self.state = OrdererState(epoch=decisions.last_epoch)
         """What it tells about itself; another object whenever that changes."""
@@ -144,7 +146,8 @@ class OrdererCore:
         """What it proposed last."""
         self._proposed_ms = -float("inf")
         self._leading = False  # or it cut the last epoch
-        self._looked_ms = -float("inf")
+        self._looked_ms = self._cut_ms = -float("inf")
+        self._is_quiet = True  # no epoch was cut lately: it is not urgent to see that nobody leads
         self._topic_ids: TopicIds = ()
         self._wanted: CountRecords | None = None
         last = decisions.epoch_range(decisions.last_epoch)
@@ -152,16 +155,11 @@ class OrdererCore:
         self._timed_ms: float | None = None  # when an epoch had that time
 
     @property
-    def decisions(self) -> Decisions:
-        """What the log has decided, as far as read."""
-        return self._decisions
-
-    @property
     def wait_ms(self) -> float:
         """How long to wait for news of the log at most."""
         if not self._pace.is_due:
             return self._settings.idle_tick_ms
-        return self._settings.tick_ms if self._leading else self._settings.watching_tick_ms
+        return self._settings.watching_tick_ms if self._is_quiet and not self._leading else self._settings.tick_ms
 
     def step(self, event: OrdererEvent, now_ms: float) -> Sequence[OrdererEffect]:
         """Take one event in, and say what is to be done. `now_ms` : of any monotonic clock."""
@@ -187,12 +185,12 @@ class OrdererCore:
 
     def is_proposed(self, now_ms: float) -> bool:
         """Whether the next cut is on its way already."""
-        proposed = self.proposed is not None and self.proposed.epoch > self._decisions.last_epoch
+        proposed = self.proposed is not None and self.proposed.epoch > self.decisions.last_epoch
         return proposed and not self.is_lost(self._proposed_ms, now_ms)
 
     def next_cut(self, now_ms: float) -> tuple[int, Offsets]:  # noqa: ARG002
         """The epoch that is cut next, and where it begins."""
-        return self._decisions.last_epoch + 1, self._decisions.last_ends
+        return self.decisions.last_epoch + 1, self.decisions.last_ends
 
     def epoch_time_ms(self, wall_ms: int, now_ms: float) -> int:
         """The time of the next epoch: by the clock, but never before that of an earlier one.
@@ -211,13 +209,14 @@ class OrdererCore:
 
     def _take(self, record: LogRecord, now: float) -> None:
         proposal = record.proposal
-        self.verdict = self._decisions.apply(proposal, record.offset)
+        self.verdict = self.decisions.apply(proposal, record.offset)
         match proposal:
             case Cut() if self.verdict is Verdict.ACCEPTED:
                 mine = proposal.proposer == self._settings.name
                 self._pace.cut(proposal.epoch, now, mine)
+                self._cut_ms, self._is_quiet = now, False
                 self._time_ms, self._timed_ms = max(self._time_ms, proposal.time_ms), now
-                self._decisions.forget_before(proposal.epoch)
+                self.decisions.forget_before(proposal.epoch)
                 self.state = self.state._replace(epoch=proposal.epoch, won=self.state.won + mine, waits_for=None)
             case Claim() if self.verdict is Verdict.ACCEPTED:
                 self._pace.claimed(proposal.epoch, now, takes_over=proposal.attempt > 0)
@@ -227,9 +226,10 @@ class OrdererCore:
                 self._pace.progress(proposal.replica, proposal.epoch, proposal.epoch_ms, now)
 
     def _tick(self, now: float) -> Sequence[OrdererEffect]:
-        if self._decisions.config is None:
+        self._is_quiet = now - self._cut_ms >= self._settings.repropose_ms
+        if self.decisions.config is None:
             return _NOTHING
-        last, known = self._decisions.last_ends, self._decisions.topic_ids
+        last, known = self.decisions.last_ends, self.decisions.topic_ids
         watch = WatchInputs(last, known)
         if self._is_to_cut(now):
             if self._pace.wants_look(now, self._leading):
@@ -262,7 +262,7 @@ class OrdererCore:
         most, tables = self._settings.max_records_per_epoch, self._settings.tables
         ends = next_ends(last, available, most, epoch, lambda tp: tp.topic in tables)
         has_records = ends.records_since(last) > 0
-        if has_records or self._pace.wants_empty(now, owed_after_ms(self._decisions, self._settings.barrier_ms)):
+        if has_records or self._pace.wants_empty(now, owed_after_ms(self.decisions, self._settings.barrier_ms)):
             self._pace.input_seen(now)
         if self._pace.wants_cut(now, self._leading):
             self._wanted = CountRecords(last, ends, available, epoch)
@@ -273,7 +273,7 @@ class OrdererCore:
 
     def _counted(self, counted: RecordsCounted, now: float) -> Sequence[OrdererEffect]:
         wanted, self._wanted = self._wanted, None
-        if wanted is None or wanted.epoch <= self._decisions.last_epoch:
+        if wanted is None or wanted.epoch <= self.decisions.last_epoch:
             return _NOTHING  # it was cut meanwhile
         if counted.ends.records_since(wanted.last) <= 0 < wanted.ends.records_since(wanted.last):
             self._waits("records of the inputs, which are counted before they are cut")
@@ -282,7 +282,7 @@ class OrdererCore:
         if (minutes := (time_ms - counted.wall_ms) // 60_000) != self.state.minutes_ahead:
             self.state = self.state._replace(minutes_ahead=minutes)
         name, topic_ids = self._settings.name, self._unsaid_topic_ids()
-        barrier = asks_for_barrier(self._decisions, wanted.epoch, time_ms, self._settings.barrier_ms)
+        barrier = asks_for_barrier(self.decisions, wanted.epoch, time_ms, self._settings.barrier_ms)
         self.proposed = Cut(wanted.epoch, counted.ends, time_ms, counted.seed, name, topic_ids, barrier)
         self._proposed_ms = now
         self.state = self.state._replace(proposed=self.state.proposed + 1)
@@ -291,10 +291,10 @@ class OrdererCore:
 
     def _unsaid_topic_ids(self) -> TopicIds:
         """What the log does not say at its beginning, because it is older."""
-        config = self._decisions.config
-        return () if config is None or config.topic_ids else self._decisions.topic_ids or self._topic_ids
+        config = self.decisions.config
+        return () if config is None or config.topic_ids else self.decisions.topic_ids or self._topic_ids
 
     def _waits(self, step: str) -> None:
-        waits_for = (f"the cut of epoch {self._decisions.last_epoch + 1}", step)
+        waits_for = (f"the cut of epoch {self.decisions.last_epoch + 1}", step)
         if waits_for != self.state.waits_for:
             self.state = self.state._replace(waits_for=waits_for)

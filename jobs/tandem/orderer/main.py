@@ -14,7 +14,8 @@ import typer
 from prometheus_client import CollectorRegistry
 
 from tandem import logs
-from tandem.coordination.election import Election
+from tandem.coordination.election import Candidate, Election
+from tandem.coordination.peers import Peers
 from tandem.core.orderer import OrdererCore, OrdererSettings, OrdererState
 from tandem.kafka.appender import ProposalAppender
 from tandem.kafka.client import KafkaConnection
@@ -80,7 +81,7 @@ def run(manifest: Manifest, name: str, replica: str, lifecycle: Lifecycle, serve
         at_work = waits.task()
         try:
             port = stack.enter_context(lifecycle.announced(manifest, registry, probes, served_at))
-            built = _build(manifest, name, replica, metrics, waits, stack)
+            built = _build(manifest, Candidate(name, replica), served_at[0], metrics, waits, stack)
             collect_rarely()
             take_short_turns()
             _log.info("started", metrics_port=port)
@@ -103,14 +104,14 @@ class _Built:
 
 
 def _build(
-    manifest: Manifest, name: str, replica: str, metrics: OrdererMetrics, waits: Waits, stack: ExitStack
+    manifest: Manifest, me: Candidate, host: str, metrics: OrdererMetrics, waits: Waits, stack: ExitStack
 ) -> _Built:
     spec = manifest.spec
     connection = KafkaConnection(manifest.kafka_properties(os.environ))
     starting = waits.task()
     starting.begins("Kafka: the job's topics")
-    ensure_topics(Topics(connection), manifest, replica)
-    topics = names_for(manifest, replica)
+    ensure_topics(Topics(connection), manifest, me.beside)
+    topics = names_for(manifest, me.beside)
     decisions, start = _resume(connection, topics.ordering, topics.commits)
     _check_lanes(decisions.config, spec.lanes)
     starting.ends()
@@ -125,7 +126,7 @@ def _build(
     )
     troubles.poke = appender.serve
     stack.callback(appender.close)
-    election = _election(manifest, name, replica, metrics, waits) if spec.ordering.mode == "leader" else None
+    election = _election(manifest, me, host, metrics, waits) if spec.ordering.mode == "leader" else None
     if election is not None:
         election.start()
         stack.callback(election.stop)
@@ -137,7 +138,7 @@ def _build(
     ports = Ports(
         tail, appender, InputWatch(connection, isolation, partial(partitions_read, manifest)), sizes, leading, CLOCKS
     )
-    return _Built(OrdererLoop(_core(manifest, name, decisions), ports, metrics, waits.task()), troubles)
+    return _Built(OrdererLoop(_core(manifest, me.name, decisions), ports, metrics, waits.task()), troubles)
 
 
 def _core(manifest: Manifest, name: str, decisions: Decisions) -> OrdererCore:
@@ -186,15 +187,20 @@ def _resume(connection: KafkaConnection, ordering: str, commits: str) -> tuple[D
     return decisions_after(connection, ordering, marker), marker.log_offset + 1
 
 
-def _election(manifest: Manifest, name: str, replica: str, metrics: OrdererMetrics, waits: Waits) -> Election:
+def _election(manifest: Manifest, candidate: Candidate, host: str, metrics: OrdererMetrics, waits: Waits) -> Election:
     options = manifest.zookeeper_options(os.environ)
     if options is None:
         raise ValueError("ordering.mode leader needs spec.zookeeper")  # the manifest's rules see to that
     root = f"/tandem/{manifest.name}"
-    changed = metrics.leader_changes.inc
-    task = waits.task(beside=True)
+    has_others = manifest.spec.replicas + manifest.spec.standbys > 1
     return Election(
-        options, f"{root}/orderers", name, lambda _: changed(), beside=replica, slots=f"{root}/slots", task=task
+        options,
+        f"{root}/orderers",
+        candidate,
+        f"{root}/slots",
+        lambda _: metrics.leader_changes.inc(),
+        Peers(candidate.id, host, os.environ, "orderer") if has_others else None,
+        waits.task(beside=True),
     )
 
 

@@ -84,7 +84,7 @@ def test_a_kill_is_held_against_an_equal_stretch_before_it() -> None:
 
     found = gaps_around(slow_before, kill, before_s=1, after_s=10)
 
-    assert (found.around, found.before) == (500.0, 30.0)
+    assert (found.around, found.before, found.began) == (500.0, 30.0, 0.0)
 
 
 def test_a_gap_just_before_the_stretch_counts_for_neither() -> None:

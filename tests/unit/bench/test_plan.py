@@ -25,7 +25,7 @@ def row(configuration: str, p50: float, memory: float = 500, number: int = 0, fa
 
 
 def kill(gap: float, before: float, at_head_s: float | None = 20.0) -> Kill:
-    return Kill(0, "replica-0", None, gap, before, 1, 2, at_head_s, 0)
+    return Kill(0, "replica-0", None, gap, before, 0, 1, 2, at_head_s, 0)
 
 
 def kill_run(*kills: Kill, faults: Faults | None = None) -> KillRun:

@@ -130,6 +130,8 @@ def test_how_long_to_wait_for_news_depends_on_who_is_to_cut(bench: Bench) -> Non
     assert bench.core.wait_ms == settings.idle_tick_ms
     bench.leads = False
     bench.after(1.0, Claim(0, 0, "replica-0.1"))
+    assert bench.core.wait_ms == settings.tick_ms, "who leads may die just now"
+    bench.after(settings.repropose_ms)
     assert bench.core.wait_ms == settings.watching_tick_ms
 
 
