@@ -15,8 +15,9 @@ from collections.abc import Callable
 from confluent_kafka import KafkaException
 
 from tandem.kafka.client import KafkaConnection
-from tandem.kafka.errors import FencingTimeoutError
+from tandem.kafka.errors import FencingTimeoutError, NotAllowedError
 from tandem.kafka.producer import Producer
+from tandem.kafka.troubles import in_words, is_for_good
 from tandem.logs import get_logger
 
 _log = get_logger(__name__)
@@ -49,7 +50,10 @@ class Fencer:
             self._spares.popitem(last=False)
 
     def fence(self, transactional_id: str, timeout_s: float) -> None:
-        """Afterwards no transaction that this id opened before can commit. Raises `FencingTimeoutError`."""
+        """Afterwards no transaction that this id opened before can commit.
+
+        Raises `FencingTimeoutError`, and `NotAllowedError` at once for missing rights.
+        """
         started = time.monotonic()
         deadline = started + timeout_s
         spare = self._spares.pop(transactional_id, None)
@@ -73,6 +77,7 @@ def initialised(
     """Call `init_transactions` until it succeeds; how often that took, 0: it did not before `deadline`.
 
     It is called once at least, also after the deadline. It is given a time, s, and raises `KafkaException` after that.
+    Raises `NotAllowedError` where the broker says that it never will, which it says without waiting.
     """
     began, calls = clock_s(), 0
     while not calls or clock_s() < deadline:
@@ -80,7 +85,10 @@ def initialised(
         try:
             init_transactions(min(_LONGEST_S, max(_FIRST_S, _GROWTH * (clock_s() - began))))
         except KafkaException as error:
-            _log.debug("fencing_retried", reason=error.args[0].str())
+            reason = error.args[0]
+            if is_for_good(reason):
+                raise NotAllowedError(f"the brokers let nobody be fenced: {in_words(reason)}") from error
+            _log.debug("fencing_retried", reason=reason.str())
         else:
             return calls
     return 0

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 from confluent_kafka import KafkaError, KafkaException
 
+from tandem.kafka.errors import NotAllowedError
 from tandem.kafka.fencing import initialised
 
 
@@ -53,3 +55,15 @@ def test_it_ends_at_the_deadline_and_calls_once_at_least() -> None:
     calls = len(client.given)
     assert client.initialised_within(-1.0) == 0
     assert len(client.given) == calls + 1
+
+
+def test_missing_rights_end_it_at_once_with_what_to_do() -> None:
+    calls: list[float] = []
+
+    def init_transactions(timeout_s: float) -> None:
+        calls.append(timeout_s)  # the broker answers at once: no time passes
+        raise KafkaException(KafkaError(KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
+
+    with pytest.raises(NotAllowedError, match=r"Give the account the rights Write and Describe on transactional ids"):
+        initialised(init_transactions, 110.0, lambda: 100.0)
+    assert len(calls) == 1
