@@ -54,7 +54,7 @@ class Election:
         peers: Peers | None = None,
         task: Task | None = None,
     ) -> None:
-        self._member = Member(options, "election", path, self._round, lambda: self._set(False), task=task)
+        self._member = Member(options, "election", path, self._round, self._suspended, task=task)
         self._me = candidate
         self._slots = slots
         self._on_change = on_change
@@ -94,6 +94,10 @@ class Election:
         self._active = frozenset(replica_name(decode_holder(value).incarnation) for value in holders)
         self._watch(member)
         self._decide(member)
+
+    def _suspended(self) -> None:
+        self._nodes = ()  # ours may be gone when ZooKeeper answers again
+        self._set(False)
 
     def _decide(self, member: Member) -> None:
         ended = frozenset() if self._peers is None else self._peers.ended
