@@ -1,7 +1,9 @@
 """The number of lanes that a job ran with last, from its logs: others would read records again, or never."""
 
 import os
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import Final
 
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import MissingTopicError, ReadTimeoutError
@@ -13,10 +15,13 @@ from tandem.manifest.going_on import accepting_command
 from tandem.manifest.identity import lanes_of
 from tandem.process.info import RefusedError
 from tandem.protocol.decisions import Decisions
+from tandem.protocol.values import Config
 from tandem.replica.identity_parts import parts_of
 from tandem.topics.declared import names_for
+from tandem.topics.lanes_left import gone_lanes
 
 _log = get_logger(__name__)
+_REPLICA: Final = "replica-0"
 
 
 def with_lanes(job: Manifest, lanes: int) -> Manifest:
@@ -31,17 +36,34 @@ def lanes_before(job: Manifest, must_know: bool = False) -> int | None:
     `job` : the whole. Raises `ConnectionFailedError`; with `must_know`, `ReadTimeoutError` if its logs may not be read.
     """
     connection = KafkaConnection(job.kafka_properties(os.environ)).silent
-    for one in (with_lanes(job, 1), with_lanes(job, 2).of_lane(0)):
-        try:
-            config = decisions_of(one, connection).config
-        except ReadTimeoutError as error:
-            if must_know:
-                raise
-            _log.warning("lanes_before_unknown", reason=str(error), effect="a change of spec.lanes is not noticed")
-            continue
-        if config is not None:
-            return lanes_of(parts_of(config.digest))
-    return None
+
+    def configs(lanes: Iterable[Manifest]) -> Iterator[Config]:
+        for lane in lanes:
+            try:
+                config = decisions_of(lane, connection).config
+            except ReadTimeoutError as error:
+                if must_know:
+                    raise
+                _log.warning("lanes_before_unknown", reason=str(error), effect="a change of spec.lanes is not noticed")
+                continue
+            if config is not None:
+                yield config
+
+    # Of these two the later one: a log that an earlier change has closed says the number of then.
+    first = (with_lanes(job, 1), with_lanes(job, 2).of_lane(0))
+    config = max(configs(first), key=lambda config: config.generation, default=None)
+    if config is None:  # lanes may have begun without the first
+        config = next(configs(lanes_with_records(job, connection)), None)
+    return None if config is None else lanes_of(parts_of(config.digest))
+
+
+def lanes_with_records(job: Manifest, connection: KafkaConnection) -> tuple[Manifest, ...]:
+    """The lanes that have a log with records, of any number of lanes. Raises `ReadTimeoutError`."""
+    topics = Topics(connection)
+    there = topics.all()
+    lanes = {names_for(lane, _REPLICA).ordering: lane for lane in gone_lanes(with_lanes(job, 1), there)}
+    ends = topics.ends({name: 1 for name in lanes if name in there}, "read_uncommitted")
+    return tuple(lanes[tp.topic] for tp, end in ends.items() if end > 0)
 
 
 def check_lanes_before(job: Manifest) -> None:
@@ -68,7 +90,7 @@ def how_to_change(before: int, command: str) -> str:
 
 def decisions_of(lane: Manifest, connection: KafkaConnection) -> Decisions:
     """What the log of a lane has decided, or of its first replica if each has its own; nothing if there is no such log."""
-    topics = names_for(lane, "replica-0")
+    topics = names_for(lane, _REPLICA)
     try:
         Topics(connection).partitions([topics.ordering, topics.commits])
         return current_decisions(connection, topics.ordering, topics.commits)

@@ -59,7 +59,7 @@ from tandem.replica.table_copies import note_tables, remove_unneeded
 from tandem.replica.tables import refuse_tables_of_earlier_runs, table_sinks
 from tandem.replica.unread import UnreadRecords
 from tandem.snapshots import SnapshotStoreError, StoredTables
-from tandem.topics.declared import check_limits, compacted_inputs, ensure_topics, sink_topics
+from tandem.topics.declared import check_limits, compacted_inputs, counts_read, ensure_topics, sink_topics
 
 _log = get_logger(__name__)
 
@@ -295,6 +295,6 @@ class _Preparation:
         """The epoch and the name of the savepoint that this replica's generation starts from, if it is a new one."""
         if not self._savepoint:
             return -1, ""
-        inputs = [topic for source in self._setting.spec.sources for topic in source.topics]
-        savepoint = self._states.fitting_savepoint(self._savepoint, topics.partitions(inputs))
+        inputs = topics.partitions(topic for source in self._setting.spec.sources for topic in source.topics)
+        savepoint = self._states.fitting_savepoint(self._savepoint, counts_read(self._setting.manifest, inputs))
         return savepoint.snapshot.epoch, savepoint.name

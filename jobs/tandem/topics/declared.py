@@ -217,6 +217,14 @@ def partitions_read(manifest: Manifest, inputs: Mapping[str, int]) -> Mapping[st
     return manifest.read_of(inputs)
 
 
+def counts_read(manifest: Manifest, inputs: Mapping[str, int]) -> Mapping[str, int]:
+    """How many partitions each of `inputs` has up to the last that this job, or this lane of it, reads.
+
+    So a savepoint counts them, which knows only what was read. Raises as `partitions_read`.
+    """
+    return {topic: read[-1] + 1 for topic, read in partitions_read(manifest, inputs).items() if read}
+
+
 def _check_even(source: SourceSpec, lanes: int, inputs: Mapping[str, int]) -> None:
     for topic in source.topics:
         count = inputs.get(topic, 0)

@@ -9,7 +9,9 @@ import pytest
 
 from tandem.kafka.errors import TopicMismatchError
 from tandem.manifest import Manifest, UnknownLaneError, config_hash, load
-from tandem.topics.declared import left_by, names_for, own_topics, partitions_read
+from tandem.protocol.values import Cut, Offsets, TopicPartition
+from tandem.snapshots.savepoints import Inputs, differences, layout
+from tandem.topics.declared import counts_read, left_by, names_for, own_topics, partitions_read
 
 Writer = Callable[..., Path]
 
@@ -100,3 +102,16 @@ def test_partitions_that_are_no_multiple_of_the_lanes_are_refused_where_keys_cou
     anything = ("topics: [flights]", "topics: [flights]\n      partitionedBy: any")
     of_any = load(write(FOUR, anything)).of_lane(0)
     assert partitions_read(of_any, {"flights": 6, "weather": 4})["flights"] == range(0, 6, 4)
+
+
+def test_a_savepoint_of_each_lane_fits_that_lane_and_none_of_another_number(write: Writer, four: Manifest) -> None:
+    counts = {"flights": 8, "weather": 4}
+    sources = [(source.name, source.topics) for source in four.spec.sources]
+    two = load(write(("replicas: 2", "replicas: 2\n  lanes: 2")))
+    for lane in four.lanes:
+        read = partitions_read(lane, counts)
+        ends = Offsets((TopicPartition(topic, n), 5) for topic, numbers in read.items() for n in numbers)
+        saved = Inputs.of(sources, Cut(7, ends, 0, 0, "o")).sources
+        assert differences(saved, layout(sources, counts_read(lane, counts))) == ()
+        if lane.lane is not None and lane.lane < 2:
+            assert differences(saved, layout(sources, counts_read(two.of_lane(lane.lane), counts))) != ()
