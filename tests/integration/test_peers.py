@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tandem.coordination.peers import Address, Beacon, FailureDetector, Peers, advertised_host
+from tandem.coordination.peers import Address, Beacon, FailureDetector, Peers, _Watch, advertised_host
 from tandem.waiting import Deadline, wait_until
 
 pytestmark = pytest.mark.integration
@@ -67,10 +67,10 @@ def met(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     found: set[str] = set()
     tell = FailureDetector._tell
 
-    def told(self: FailureDetector, name: str, *, ended: bool) -> None:
+    def told(self: FailureDetector, watch: _Watch, *, ended: bool) -> None:
         if not ended:
-            found.add(name)
-        tell(self, name, ended=ended)
+            found.add(watch.name)
+        tell(self, watch, ended=ended)
 
     monkeypatch.setattr(FailureDetector, "_tell", told)
     return found
@@ -227,3 +227,18 @@ def test_what_is_no_address_is_none(value: bytes) -> None:
 
 def test_an_address_survives_its_node() -> None:
     assert Address.decode(Address("fd00::1", 4711).encode()) == Address("fd00::1", 4711)
+
+
+def test_who_is_watched_again_is_watched_once(stack: ExitStack, detector: FailureDetector, met: set[str]) -> None:
+    """A session of ZooKeeper that expires and comes back takes its node away, and makes it again."""
+    one = process(stack, "job.one")
+    for _ in range(5):
+        detector.watch({"job.one": one.address})
+        assert within(lambda: met == {"job.one"})
+        detector.watch({})
+    met.clear()
+    detector.watch({"job.one": one.address})
+    assert within(lambda: met == {"job.one"})
+    assert within(lambda: sum(thread.name == "watch-job.one" for thread in threading.enumerate()) == 1)
+    one.send(signal.SIGKILL)
+    assert within(lambda: detector.ended == {"job.one"})

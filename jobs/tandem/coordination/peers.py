@@ -100,11 +100,20 @@ class Beacon:
             if len(self._held) >= _MOST_HELD:
                 line.close()
                 return
+            line.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)  # who lost power is not held for ever
             line.sendall(self._greeting)
         except OSError:
             return  # gone already
         self._held.add(line)
         selector.register(line, selectors.EVENT_READ)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Watch:
+    """One stretch of watching somebody: who was not watched meanwhile is watched by another thread then."""
+
+    name: str
+    address: Address
 
 
 class FailureDetector:
@@ -117,7 +126,7 @@ class FailureDetector:
     def __init__(self, kind: str = "replica") -> None:
         self._kind = kind
         self._lock = threading.Lock()
-        self._watched: dict[str, Address] = {}
+        self._watched: dict[str, _Watch] = {}
         self._ended: set[str] = set()
         self._stopped = threading.Event()
         self._changed: Callable[[], None] = lambda: None
@@ -133,11 +142,11 @@ class FailureDetector:
     def watch(self, addresses: Mapping[str, Address]) -> None:
         """Watch these incarnations, and no others; returns at once."""
         with self._lock:
-            new = {name: address for name, address in addresses.items() if name not in self._watched}
-            self._watched = dict(addresses)
+            new = {name: _Watch(name, at) for name, at in addresses.items() if name not in self._watched}
+            self._watched = {name: self._watched.get(name) or new[name] for name in addresses}
             self._ended &= addresses.keys()
-        for name, address in new.items():
-            threading.Thread(target=self._follow, args=(name, address), name=f"watch-{name}", daemon=True).start()
+        for watch in new.values():
+            threading.Thread(target=self._follow, args=(watch,), name=f"watch-{watch.name}", daemon=True).start()
 
     @property
     def ended(self) -> frozenset[str]:
@@ -145,27 +154,28 @@ class FailureDetector:
         with self._lock:
             return frozenset(self._ended)
 
-    def _wants(self, name: str) -> bool:
-        return not self._stopped.is_set() and name in self._watched
+    def _wants(self, watch: _Watch) -> bool:
+        return not self._stopped.is_set() and self._watched.get(watch.name) is watch
 
-    def _follow(self, name: str, address: Address) -> None:
+    def _follow(self, watch: _Watch) -> None:
         met = False
-        while self._wants(name):
-            line = _connected(name, address)
+        while self._wants(watch):
+            line = _connected(watch.name, watch.address)
             if line is None:
                 if met:
-                    self._tell(name, ended=True)
+                    self._tell(watch, ended=True)
                 self._stopped.wait(_AGAIN_S)
                 continue
             met = True
-            self._tell(name, ended=False)
+            self._tell(watch, ended=False)
             with line:
-                while self._wants(name) and _still_open(line):
+                while self._wants(watch) and _still_open(line):
                     pass
 
-    def _tell(self, name: str, *, ended: bool) -> None:
+    def _tell(self, watch: _Watch, *, ended: bool) -> None:
+        name = watch.name
         with self._lock:
-            if name not in self._watched or ended == (name in self._ended):
+            if self._watched.get(name) is not watch or ended == (name in self._ended):
                 return
             self._ended ^= {name}
         _log.info(f"{self._kind}_ended" if ended else f"{self._kind}_is_back", incarnation=name)

@@ -124,7 +124,7 @@ OrdererEvent = LogRecord | Tick | Leading | InputsSeen | RecordsCounted
 OrdererEffect = Append | WatchInputs | LookAtInputs | CountRecords | CountOn
 
 _NOTHING: tuple[OrdererEffect, ...] = ()
-_COUNT_ON = CountOn()
+_CLAIMED = (Verdict.ACCEPTED, Verdict.REPEATED)  # repeated: also of an epoch that is forgotten here
 
 
 class OrdererCore:
@@ -218,7 +218,7 @@ class OrdererCore:
                 self._time_ms, self._timed_ms = max(self._time_ms, proposal.time_ms), now
                 self.decisions.forget_before(proposal.epoch)
                 self.state = self.state._replace(epoch=proposal.epoch, won=self.state.won + mine, waits_for=None)
-            case Claim() if self.verdict is Verdict.ACCEPTED:
+            case Claim() if self.verdict in _CLAIMED:
                 self._pace.claimed(proposal.epoch, now, takes_over=proposal.attempt > 0)
                 if proposal.attempt:
                     self._lead(self.state.leading)
@@ -236,8 +236,8 @@ class OrdererCore:
                 return watch, LookAtInputs(last, known, to_cut=True)
             return (watch,)
         if self.state.leading and now - self._looked_ms >= self._settings.look_ms:
-            return watch, _COUNT_ON, LookAtInputs(last, known, to_cut=False)
-        return watch, _COUNT_ON
+            return watch, CountOn(), LookAtInputs(last, known, to_cut=False)
+        return watch, CountOn()
 
     def _is_to_cut(self, now: float) -> bool:
         return self._pace.is_due and not self.is_proposed(now)

@@ -47,7 +47,7 @@ class PlainProducer(EpochClient):
                     raise RowsRefusedError(blame, [f.record for f in failures if f.record is not None])
                 return Outcome.UNKNOWN
         if self._batches.committed():
-            self.close()
+            self.start(timeout_s)  # not closed: at most once, the next epoch's rows would be given up
         return Outcome.COMMITTED
 
 

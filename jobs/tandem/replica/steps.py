@@ -122,6 +122,8 @@ class Steps(Background):
         except _COMES_BACK as error:
             _log.warning("action_retried", action=type(job.step).__name__, reason=str(error))
             self._ports.troubles.failed_as(OUTPUT, str(error))
+            if isinstance(error, NotAllowedError):
+                self._stopped.wait(_PAUSE_S)  # the brokers say so at once each time
             self._report(Failed(job.step, error))
         else:
             self._report(Done(job.step, outcome))

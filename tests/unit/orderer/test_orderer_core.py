@@ -114,6 +114,18 @@ def test_after_a_take_over_nobody_waits_for_the_leader_which_may_have_died_with_
     assert bench.after(1.0, Claim(1, 0, "replica-0.1")) == []
 
 
+def test_nor_where_the_epoch_behind_was_cut_before_the_owner_died(bench: Bench) -> None:
+    (first,) = bench.after(0.0)
+    bench.leads, bench.available = False, 2
+    first = replace(first, proposer="the leader")
+    second = replace(first, epoch=1, ends=at(2))
+    assert bench.after(1.0, first, Claim(0, 0, "replica-0.1"), second) == []
+    bench.available = 3
+    assert bench.after(1.0, Claim(0, 1, "replica-1.1")) == []
+    (third,) = bench.after(1.0, Claim(1, 0, "replica-1.1"))
+    assert third.epoch == 2
+
+
 def test_who_does_not_lead_does_not_look_before_the_silence_is_remarkable(bench: Bench) -> None:
     (first,) = bench.after(0.0)
     other = replace(first, proposer="another")
