@@ -14,10 +14,12 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from integration.fenced_producers import PARTITIONS
 from integration.written_job import PATIENCE_S, create_topics, everything
 from tandem.devservers import KafkaBroker
+from tandem.kafka import batches
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.fencing import Fencer
 from tandem.kafka.given_up import give_up
 from tandem.kafka.headers import EPOCH_HEADER, INDEX_HEADER
+from tandem.kafka.plain_producer import PlainProducer
 from tandem.kafka.producer import Producer
 from tandem.kafka.records import OutputRecord
 from tandem.kafka.refusals import RowsRefusedError
@@ -217,3 +219,16 @@ def test_which_row_a_topic_refuses_is_asked_when_the_transaction_is_tried_again(
     assert [one.record for one in refused.value.refusals] == rows[1:]
     assert values(connection, f"{topic}-latest") == [b"row"]
     assert values(connection, f"{topic}-marks") == [b"marker"]
+
+
+def test_the_epoch_after_batches_are_made_as_usual_again_is_published(
+    connection: KafkaConnection, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At most once, rows of an epoch whose end is not known are given up: also of one that was never sent."""
+    owner = PlainProducer(connection)
+    owner.start(PATIENCE_S)
+    owner._batches.refused(is_known=False)
+    monkeypatch.setattr(batches, "_CAREFUL_S", 0.0)
+    for epoch in (b"1", b"2", b"3"):
+        assert owner.publish([record(topic, epoch)], record(topic, b"marker"), PATIENCE_S) is Outcome.COMMITTED
+    assert values(connection, topic) == [b"1", b"marker", b"2", b"marker", b"3", b"marker"]

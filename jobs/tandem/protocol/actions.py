@@ -7,11 +7,12 @@ from tandem.protocol.values import Claim
 
 
 class Outcome(Enum):
-    """How an attempt to publish ended."""
+    """How an attempt to publish ended. `NOTHING_SENT`: before any row was, except into tables that take an epoch once."""
 
     COMMITTED = "committed"
     FENCED = "fenced"
     UNKNOWN = "unknown"
+    NOTHING_SENT = "nothing sent"
 
 
 @dataclass(frozen=True, slots=True)

@@ -163,7 +163,8 @@ class Publication(PublicationRules):
             case Publishing(claim) if outcome is Outcome.COMMITTED:
                 self.phase, self._committed = Idle(), claim.epoch
             case Publishing(claim):
-                self.phase, self._unsure = Renewing(self.renewal_steps()), claim.epoch
+                self.phase = Renewing(self.renewal_steps())
+                self._unsure = self._unsure if outcome is Outcome.NOTHING_SENT else claim.epoch
         self.check()
 
     def check(self) -> None:

@@ -20,7 +20,10 @@ from tandem.replica.tables import TableWriter
 from tandem.topics.declared import TABLE_PREFIX
 from tandem.waits import Task
 
-TRY_AGAIN: Final = (TableUnreachableError, LaterGenerationError, TryAgainError)
+UNTAKEN: Final = (TableUnreachableError, LaterGenerationError)
+"""What a table raises, of those that take an epoch once: nothing behind it in the epoch has begun."""
+
+TRY_AGAIN: Final = (*UNTAKEN, TryAgainError)
 """What a sink raises that may take the epoch later, or that somebody else has given it to."""
 
 _PATIENCE_WITH_FUNCTIONS_MS: Final = 60_000

@@ -25,7 +25,7 @@ from tandem.replica.epoch_writer import EpochWriter
 from tandem.replica.failure import FirstFailure
 from tandem.replica.reader import LogReader
 from tandem.replica.rows import EpochRows
-from tandem.replica.sinks import TRY_AGAIN
+from tandem.replica.sinks import TRY_AGAIN, UNTAKEN
 
 _log = get_logger(__name__)
 
@@ -158,7 +158,8 @@ class Steps(Background):
             # Who owns the epoch may be another one by then: the log is read to its end before it is tried again.
             _log.warning("sink_retried", reason=str(error))
             self._stopped.wait(_PAUSE_S)
-            return Outcome.UNKNOWN
+            # What a user's function has done before it asked for another try is not known.
+            return Outcome.NOTHING_SENT if isinstance(error, UNTAKEN) else Outcome.UNKNOWN
         except TransactionTooSlowError as error:
             if words := ports.troubles.words:
                 raise TransactionTooSlowError(f"epoch {step.epoch} cannot be published: {words}") from error

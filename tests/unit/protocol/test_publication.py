@@ -184,6 +184,19 @@ def test_at_most_once_gives_its_own_rows_up_when_it_does_not_know_whether_they_a
     assert replica.next() == Publish(0, 0, skipped=True)
 
 
+def test_at_most_once_publishes_rows_of_which_none_was_sent() -> None:
+    replica = Replica(Delivery.AT_MOST_ONCE)
+    replica.owns(0)
+    for _ in range(2):  # a table is away, before anything goes to Kafka
+        assert replica.next() == Publish(0, 0)
+        replica.done(Outcome.NOTHING_SENT)
+        assert isinstance(replica.next(), RenewProducer)
+        replica.done()
+        assert isinstance(replica.next(), ReadToEnd)
+        replica.done()
+    assert replica.next() == Publish(0, 0)
+
+
 def test_a_step_that_nobody_asked_for_is_refused(replica: Replica) -> None:
     replica.takes_over_from("b")
     with pytest.raises(ProtocolMisuseError, match="under way is None"):
