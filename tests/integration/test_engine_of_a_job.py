@@ -14,8 +14,8 @@ from tandem.devservers import KafkaBroker, ZooKeeperServer
 from tandem.local.changes import what_has_changed
 from tandem.local.observe import Observer
 from tandem.manifest import load
+from tandem.manifest.identity import parts_of
 from tandem.protocol.values import Config
-from tandem.replica.identity_parts import parts_of
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 
 from tandem.checkpoint.position import EnginePosition
 from tandem.coordination.presence import replicas_up
+from tandem.coordination.zookeeper import ZOOKEEPER_ERRORS
 from tandem.kafka.topic_ids import ids_of
 from tandem.kafka.topics import Topics
 from tandem.local.changes import found_plan
@@ -36,13 +37,13 @@ from tandem.local.lane_states import (
     stored_state,
 )
 from tandem.manifest import Manifest, config_parts, find_code
+from tandem.manifest.identity import parts_of
 from tandem.process.info import RefusedError
 from tandem.protocol.lanes import Boundary, MovedLane, only_merges, positions
 from tandem.protocol.values import Config, Offsets
 from tandem.replica.identity_parts import (
     engine_of,
     identity_of,
-    parts_of,
     plan_of,
     with_number_of_lanes,
     with_plan,
@@ -126,7 +127,7 @@ class _Change:
 
     def run(self) -> None:
         self._check_manifest()
-        self._check_stopped()
+        check_stopped(self._job, self._old)
         writer = LaneLogs(self._connection, f"{self._job.name}.lanes")
         logs = [writer.read(lane) for lane in self._old]
         self._check_logs(logs)
@@ -201,15 +202,23 @@ class _Change:
         """The topics of the sources, with their numbers of partitions."""
         return self._topics.partitions([topic for source in self._job.spec.sources for topic in source.topics])
 
-    def _check_stopped(self) -> None:
-        options = self._job.zookeeper_options(os.environ)
-        for lane in self._old if options is not None else ():
-            assert options is not None  # noqa: S101
+
+def check_stopped(job: Manifest, lanes: Sequence[Manifest]) -> None:
+    """Raise `RefusedError` if ZooKeeper knows a replica of any of `lanes`, `ConnectionError` if it does not answer."""
+    options = job.zookeeper_options(os.environ)
+    for lane in lanes if options is not None else ():
+        assert options is not None  # noqa: S101
+        try:
             up = replicas_up(options, lane.name, Deadline(_GONE_S))
-            if up:
-                raise RefusedError(
-                    f"{', '.join(up)} of {lane.name} still run, on this machine or another: stop the job first"
-                )
+        except ZOOKEEPER_ERRORS as error:
+            raise ConnectionError(
+                f"ZooKeeper at {options['hosts']} does not say whether {lane.name} still runs ({error!r}). Nothing has "
+                "changed. See whether its servers run, and can be reached from here"
+            ) from error
+        if up:
+            raise RefusedError(
+                f"{', '.join(up)} of {lane.name} still run, on this machine or another: stop the job first"
+            )
 
 
 def _identity(lane: Manifest, before: Config) -> str:

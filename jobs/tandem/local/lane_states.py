@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from shutil import rmtree
+from typing import Final
 
 import pyspark
 from pyspark.sql import SparkSession
@@ -19,10 +21,11 @@ from tandem.checkpoint.relocation import relocate
 from tandem.engine.kept_state import noted_states
 from tandem.local.lane_logs import LaneLog
 from tandem.manifest import Manifest
+from tandem.manifest.identity import parts_of
 from tandem.process.info import RefusedError
 from tandem.protocol.lanes import Boundary, came_from
 from tandem.protocol.values import Config, Cut, Offsets
-from tandem.replica.identity_parts import engine_of, parts_of
+from tandem.replica.identity_parts import engine_of
 from tandem.replica.local_savepoints import checkpoints_of, local_savepoints
 from tandem.snapshots import Inputs, Savepoints, SnapshotHead, SnapshotManifest, SnapshotStore, rocksdb_state_format
 from tandem.snapshots.local import pin
@@ -30,7 +33,9 @@ from tandem.snapshots.savepoints import state_partitions
 from tandem.state.divide import Belongs, divide
 
 REAL_TIME = "state that the real-time engine has written cannot be divided among lanes yet"
-_PREFIX = "lanes-"
+_PREFIX: Final = "lanes-"
+_MADE: Final = re.compile(_PREFIX + r"\d+-generation-\d+-epoch-\d+")
+"""What only a change of lanes is called: a user's savepoint may begin alike."""
 
 
 def savepoint_name(lanes: int, boundary: Boundary) -> str:
@@ -187,9 +192,9 @@ def remove_unused(lane: Manifest, used: str) -> None:
     if store is not None:
         savepoints = Savepoints(store)
         for name in savepoints.list().names:
-            if name.startswith(_PREFIX) and name != used:
+            if _MADE.fullmatch(name) and name != used:
                 savepoints.delete(name)
         return
     for folder in lane.checkpoint_directory.glob(f"savepoints/{_PREFIX}*"):
-        if folder.name != used:
+        if _MADE.fullmatch(folder.name) and folder.name != used:
             rmtree(folder)

@@ -85,6 +85,14 @@ def lanes_part(lanes: int) -> dict[str, str]:
     return {} if lanes == 1 else {"lanes": _sha256(lanes)[:16]}
 
 
+def parts_of(digest: str) -> dict[str, str]:
+    """The parts that a `Config.digest` is of; none if it is of no parts."""
+    try:
+        return dict(json.loads(digest))
+    except (ValueError, TypeError):
+        return {}
+
+
 def lanes_of(parts: Mapping[str, str]) -> int:
     """The number of lanes that an identity of `parts` says, from 1 on; 0 if it says one that no job may have."""
     part = parts.get("lanes")

@@ -24,6 +24,7 @@ from tandem.kafka.tail import LogTail
 from tandem.kafka.topics import Topics
 from tandem.kafka.watching import Troubles, look_at
 from tandem.manifest import Manifest
+from tandem.manifest.identity import lanes_of, parts_of
 from tandem.orderer.inputs import InputWatch
 from tandem.orderer.loop import Clocks, OrdererLoop, Ports
 from tandem.orderer.sizes import InputSizes
@@ -174,9 +175,11 @@ def _report(name: str, built: _Built | None, waits: Waits) -> OrdererReport:
 
 
 def _check_lanes(config: Config | None, lanes: int) -> None:
-    """An orderer of another number of lanes would look at other inputs, and the log refuse its cuts."""
-    if config is not None and config.lanes not in (0, lanes):
-        raise RefusedError(f"the job runs with spec.lanes: {config.lanes}, by {config.proposer}, and not with {lanes}")
+    """An orderer of another number of lanes would look at other inputs, and have the lane read them."""
+    # A config says whose log it is, and of how many, only once that has changed; its digest always says of how many.
+    before = 0 if config is None else config.lanes or lanes_of(parts_of(config.digest))
+    if config is not None and before not in (0, lanes):
+        raise RefusedError(f"the job runs with spec.lanes: {before}, by {config.proposer}, and not with {lanes}")
 
 
 def _resume(connection: KafkaConnection, ordering: str, commits: str) -> tuple[Decisions, int]:

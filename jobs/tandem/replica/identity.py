@@ -15,7 +15,7 @@ from tandem.kafka.history import current_config, current_decisions
 from tandem.kafka.topic_ids import check_same
 from tandem.kafka.topics import Topics
 from tandem.manifest import Manifest
-from tandem.manifest.identity import lanes_of
+from tandem.manifest.identity import lanes_of, parts_of
 from tandem.process.info import RefusedError
 from tandem.protocol.succession import other_topics
 from tandem.protocol.values import Config, Offsets
@@ -28,7 +28,6 @@ from tandem.replica.identity_parts import (
     is_comparable,
     is_same_job,
     other_modules,
-    parts_of,
     schemas_in,
     with_plan,
 )

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from tandem.manifest.identity import MODULE, engine_part, lanes_part
+from tandem.manifest.identity import MODULE, engine_part, lanes_part, parts_of
 from tandem.protocol.values import Config
 
 _PLAN, _TABLE, _SCHEMA, _FORMAT = "plan: ", "table: ", "schema: ", "plan: format"
@@ -85,14 +85,6 @@ def agreed_schemas(config: Config) -> dict[str, str]:
 def schemas_in(parts: Mapping[str, str]) -> dict[str, str]:
     """The schemas among the parts of an identity."""
     return {name.removeprefix(_SCHEMA): part for name, part in parts.items() if name.startswith(_SCHEMA)}
-
-
-def parts_of(digest: str) -> dict[str, str]:
-    """The parts that a `Config.digest` is of; none if it is of no parts."""
-    try:
-        return dict(json.loads(digest))
-    except (ValueError, TypeError):
-        return {}
 
 
 def engine_of(parts: Mapping[str, str]) -> str:

@@ -12,11 +12,10 @@ from tandem.kafka.topics import Topics
 from tandem.logs import get_logger
 from tandem.manifest import Manifest
 from tandem.manifest.going_on import accepting_command
-from tandem.manifest.identity import lanes_of
+from tandem.manifest.identity import lanes_of, parts_of
 from tandem.process.info import RefusedError
 from tandem.protocol.decisions import Decisions
 from tandem.protocol.values import Config
-from tandem.replica.identity_parts import parts_of
 from tandem.topics.declared import names_for
 from tandem.topics.lanes_left import gone_lanes
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tandem.manifest.going_on import how_to_accept
-from tandem.manifest.identity import engine_part
+from tandem.manifest.identity import engine_part, parts_of
 from tandem.protocol.values import Config, Offsets
 from tandem.replica.identity import Changes, Membership, OtherJobError, UnlikeError, as_planned, is_settled, joining
 from tandem.replica.identity_parts import (
@@ -17,7 +17,6 @@ from tandem.replica.identity_parts import (
     different_in_plan,
     identity_of,
     is_same_job,
-    parts_of,
     plan_parts,
     with_plan,
 )
