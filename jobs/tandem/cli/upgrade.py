@@ -1,8 +1,10 @@
 """`tandem upgrade`: a running job gets new code or options, one replica at a time."""
 
 import os
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final, NoReturn
 
 import typer
 
@@ -11,13 +13,22 @@ from tandem.cli.running import RunFolder, find_job
 from tandem.cli.stores import NoStoreError, Screen, store_of
 from tandem.cli.validate import ManifestFile
 from tandem.kafka.client import KafkaConnection
+from tandem.local import RunDirectory
 from tandem.local.changes import has_other_files, what_has_changed
 from tandem.local.upgrade import ObservedJob, Upgrade, UpgradeError
 from tandem.manifest import CodeNotFoundError, Manifest, load
 from tandem.manifest.going_on import accepting_command
+from tandem.manifest.identity import lanes_of, parts_of
 from tandem.process.info import ExitCode, RefusedError
+from tandem.protocol.values import Config
+from tandem.replica.lanes_before import how_to_change
 from tandem.snapshots import Savepoints, newest_snapshot
 from tandem.state import inputs_of
+
+_NOTHING: Final = (
+    "nothing has changed that the job's rows depend on, neither its files nor the static tables and other things that its "
+    "plan is built from; the job continues unchanged"
+)
 
 
 def upgrade(
@@ -54,37 +65,73 @@ def upgrade(
     """
     screen = Screen()
     with screen.telling("not upgraded", manifest):
-        for new in meant(load(manifest), lane):
-            _upgrade(screen, new, savepoint, folder_of(new, run_directory))
+        wanted = meant(load(manifest), lane)
+        # All are looked at before the first is changed: what is refused of one would leave the others half-way.
+        lanes = [_look(screen, new, folder_of(new, run_directory)) for new in wanted]
+        if not any(one.change for one in lanes):
+            _leave(screen, UpgradeError(_NOTHING), lanes)
+        for one in lanes:
+            if one.change:
+                _upgrade(screen, one, savepoint, lanes)
+            else:
+                screen.out.print(f"{one.new.name}: nothing has changed")
 
 
-def _upgrade(screen: Screen, new: Manifest, savepoint: str, run_directory: Path | None) -> None:
-    """Upgrade a job, or one lane of it; leaves with what went wrong."""
+@dataclass(slots=True)
+class _Lane:
+    """A job, or one lane of it, and what is to change. `runs`: the generation that it was moved to just now."""
+
+    new: Manifest
+    old: Manifest
+    directory: RunDirectory
+    observed: ObservedJob
+    accepted: Config
+    change: str
+    runs: int | None = None
+
+
+def _look(screen: Screen, new: Manifest, run_directory: Path | None) -> _Lane:
+    """What has changed of a job that runs, or of one lane; leaves with what is wrong."""
     otherwise = f"To continue a stopped job with its changes, run: {accepting_command(new.path)}"
     directory, running = find_job(new.name, run_directory, otherwise)
     old = running.loaded()
     try:
         observed = ObservedJob(old, directory)
         accepted = observed.config()
+        before = lanes_of(parts_of(accepted.digest))
+        if new.spec.lanes != before:
+            to_change = how_to_change(before, accepting_command(new.path))
+            raise RefusedError(f"an upgrade cannot change spec.lanes, which is {new.spec.lanes}. {to_change}")
         with screen.doing("Looking for what has changed …"):
-            change = what_has_changed(new, accepted)
-        if not change:
-            raise UpgradeError(
-                "nothing has changed that the job's rows depend on, neither its files nor the static tables and other "
-                "things that its plan is built from; the job continues unchanged"
-            )
-        name = savepoint or _savepoint(old, new, accepted.generation + 1)
-        screen.out.print(f"upgrading {old.name} from {old.path} to {new.path}, savepoint {name}: {change}")
-        same_files = not has_other_files(new, accepted)
-        generation = Upgrade(directory, old, new, name, observed, screen.out.print, same_files=same_files).run()
-    except UpgradeError as error:
-        screen.errors.print(f"not upgraded: {error}", style="red")
-        raise typer.Exit(ExitCode.FAILED) from error
-    except (RefusedError, CodeNotFoundError) as error:
-        screen.errors.print(f"not upgraded: {error}; the job continues unchanged", style="red")
-        raise typer.Exit(ExitCode.REFUSED) from error
-    back = "" if same_files else f"; back: tandem upgrade {old.path} --savepoint {name}"
-    screen.out.print(f"{new.name} runs generation {generation}{back}")
+            return _Lane(new, old, directory, observed, accepted, what_has_changed(new, accepted))
+    except (UpgradeError, RefusedError, CodeNotFoundError) as error:
+        _leave(screen, error, ())
+
+
+def _upgrade(screen: Screen, lane: _Lane, savepoint: str, lanes: Sequence[_Lane]) -> None:
+    """Upgrade a job, or one lane of it; leaves with what went wrong."""
+    old, new = lane.old, lane.new
+    try:
+        name = savepoint or _savepoint(old, new, lane.accepted.generation + 1)
+        screen.out.print(f"upgrading {old.name} from {old.path} to {new.path}, savepoint {name}: {lane.change}")
+        same = not has_other_files(new, lane.accepted)
+        lane.runs = Upgrade(lane.directory, old, new, name, lane.observed, screen.out.print, same_files=same).run()
+    except (UpgradeError, RefusedError, CodeNotFoundError) as error:
+        _leave(screen, error, lanes, new.name)
+    back = "" if same else f"; back: tandem upgrade {old.path} --savepoint {name}"
+    screen.out.print(f"{new.name} runs generation {lane.runs}{back}")
+
+
+def _leave(screen: Screen, error: Exception, lanes: Sequence[_Lane], name: str = "") -> NoReturn:
+    """Say why the upgrade ends, and with several `lanes` of which one, and how far the others are."""
+    goes_on = "" if isinstance(error, UpgradeError) else "; the job continues unchanged"
+    which = f"{name}: " if name and len(lanes) > 1 else ""
+    screen.errors.print(f"not upgraded: {which}{error}{goes_on}", style="red")
+    if moved := [one.new.name for one in lanes if one.runs is not None]:
+        screen.errors.print(
+            f"{', '.join(moved)} run the new generation. The same command goes on with the others", style="red"
+        )
+    raise typer.Exit(ExitCode.FAILED if isinstance(error, UpgradeError) else ExitCode.REFUSED) from error
 
 
 def _savepoint(job: Manifest, new: Manifest, generation: int) -> str:

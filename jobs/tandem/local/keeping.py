@@ -15,7 +15,7 @@ from tandem.local.plan import PlannedProcess, planned_processes
 from tandem.local.restarts import RestartPolicy, Then
 from tandem.local.rundir import ProcessState, RunDirectory, RunningJob
 from tandem.local.slot import Slot
-from tandem.manifest import Manifest, load
+from tandem.manifest import Manifest, ManifestError, UnknownLaneError, load
 from tandem.process.child import ChildProcess, Command
 from tandem.waiting import Deadline, wait_until
 
@@ -164,6 +164,13 @@ class Keeper:
             request = asked[slot.plan.name]
             slot.obey(request)
             if request.manifest:
-                self.manifest = load(Path(request.manifest), self.manifest.lane)
+                self._take_manifest(slot, Path(request.manifest))
             self.start([slot])
         return bool(slots)
+
+    def _take_manifest(self, slot: Slot, path: Path) -> None:
+        """From now on that is the job's; one that cannot be read now ends nothing: the processes have read it before."""
+        try:
+            self.manifest = load(path, self.manifest.lane)
+        except (ManifestError, UnknownLaneError, OSError) as error:
+            self.note(slot, f"runs {path}, which cannot be read now: {error}")
