@@ -177,7 +177,7 @@ def counting(tmp_path: Path) -> Iterator[Counting]:
             made.end_feeding()
 
 
-@pytest.mark.parametrize("numbers", [(1, 2, 1), (2, 4, 2, 1)], ids=["1-2-1", "2-4-2-1"])
+@pytest.mark.parametrize("numbers", [(1, 2, 4, 1), (2, 4, 2, 1)], ids=["1-2-4-1", "2-4-2-1"])
 def test_a_job_goes_on_with_more_and_with_fewer_lanes_and_with_one(
     counting: Counting, numbers: tuple[int, ...]
 ) -> None:
@@ -197,6 +197,19 @@ def test_a_job_goes_on_with_more_and_with_fewer_lanes_and_with_one(
         assert len(reports) == lanes
         assert all(report["good"] for report in reports)
         before = lanes
+    assert {key: counts[-1] for key, counts in counting.counts().items()} == counting.sent
+
+
+def test_all_lanes_go_on_with_changed_code(counting: Counting) -> None:
+    with counting.running():
+        pass
+    code = counting.manifest.with_name("job.py")
+    code.write_text(code.read_text() + "\n# changed\n")
+    with counting.running("--accept-changes"):
+        counting.end_feeding()
+        assert wait_until(lambda: counting.has_counted(counting.sent), Deadline(PATIENCE_S), 0.5)
+    counting.check_once_and_in_order()
+    assert [report["good"] for report in counting.verify()] == [True, True]
     assert {key: counts[-1] for key, counts in counting.counts().items()} == counting.sent
 
 
