@@ -99,7 +99,7 @@ def _look(screen: Screen, new: Manifest, run_directory: Path | None) -> _Lane:
         observed = ObservedJob(old, directory)
         accepted = observed.config()
         before = lanes_of(parts_of(accepted.digest))
-        if new.spec.lanes != before:
+        if before not in (0, new.spec.lanes):
             to_change = how_to_change(before, accepting_command(new.path))
             raise RefusedError(f"an upgrade cannot change spec.lanes, which is {new.spec.lanes}. {to_change}")
         with screen.doing("Looking for what has changed …"):

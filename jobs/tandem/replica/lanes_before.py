@@ -5,6 +5,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
+from confluent_kafka import KafkaException
+
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import MissingTopicError, ReadTimeoutError
 from tandem.kafka.history import current_decisions
@@ -41,23 +43,29 @@ def lanes_before(job: Manifest, must_know: bool = False) -> int | None:
             try:
                 config = decisions_of(lane, connection).config
             except ReadTimeoutError as error:
-                if must_know:
-                    raise
-                _log.warning("lanes_before_unknown", reason=str(error), effect="a change of spec.lanes is not noticed")
+                unknown(error)
                 continue
             if config is not None:
                 yield config
+
+    def unknown(error: Exception) -> None:
+        if must_know:
+            raise error
+        _log.warning("lanes_before_unknown", reason=str(error), effect="a change of spec.lanes is not noticed")
 
     # Of these two the later one: a log that an earlier change has closed says the number of then.
     first = (with_lanes(job, 1), with_lanes(job, 2).of_lane(0))
     config = max(configs(first), key=lambda config: config.generation, default=None)
     if config is None:  # lanes may have begun without the first
-        config = next(configs(lanes_with_records(job, connection)), None)
+        try:
+            config = next(configs(lanes_with_records(job, connection)), None)
+        except (ReadTimeoutError, KafkaException) as error:  # of logs that are being made, too
+            unknown(error)
     return None if config is None else lanes_of(parts_of(config.digest))
 
 
 def lanes_with_records(job: Manifest, connection: KafkaConnection) -> tuple[Manifest, ...]:
-    """The lanes that have a log with records, of any number of lanes. Raises `ReadTimeoutError`."""
+    """The lanes that have a log with records, of any number of lanes. Raises `ReadTimeoutError`, `KafkaException`."""
     topics = Topics(connection)
     there = topics.all()
     lanes = {names_for(lane, _REPLICA).ordering: lane for lane in gone_lanes(with_lanes(job, 1), there)}

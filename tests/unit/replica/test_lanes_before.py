@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from confluent_kafka import KafkaError, KafkaException
 
 from tandem.kafka.client import KafkaConnection
 from tandem.manifest import Manifest
@@ -75,3 +76,17 @@ def test_the_number_is_that_of_the_newest_generation(
     monkeypatch.setattr("tandem.replica.lanes_before.decisions_of", decisions_of)
     monkeypatch.setattr("tandem.replica.lanes_before.lanes_with_records", lanes_with_records)
     assert lanes_before(job) == number
+
+
+def test_logs_that_are_being_made_keep_no_lane_from_its_first_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_leader_yet(*_: object) -> tuple[Manifest, ...]:
+        raise KafkaException(KafkaError(KafkaError.LEADER_NOT_AVAILABLE))
+
+    monkeypatch.setattr("tandem.replica.lanes_before.decisions_of", lambda *_: Decisions())
+    monkeypatch.setattr("tandem.replica.lanes_before.lanes_with_records", no_leader_yet)
+    job = written(tmp_path, JOB)
+    assert lanes_before(job) is None
+    with pytest.raises(KafkaException):
+        lanes_before(job, must_know=True)
