@@ -18,6 +18,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from bench.connector import connector_jars
 from bench.definition import Job
 from bench.measured import job_of
+from bench.records import PARTITIONS
 from tandem.engine.jvm.jars import Jars
 from tandem.engine.session import LASTING_TASKS, build_session
 from tandem.manifest import SparkSpec
@@ -69,8 +70,11 @@ def session(tuning: str, scratch: Path) -> SparkSession:
     compiled = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
     class_path = Path(os.pathsep.join([*connector, str(Jars.resolve().spark_classpath())]))
     conf = compiled if tuning == COMPILED else {}
-    slots = LASTING_TASKS if tuning == REAL_TIME else 0
-    return build_session("plain", tuning, SparkSpec(conf=conf), class_path, scratch, slots=slots)
+    if tuning == REAL_TIME:  # its source has a task for each partition, so Spark must not leave out the shuffle behind them
+        spec, slots = SparkSpec(conf=conf, parallelism=PARTITIONS), LASTING_TASKS
+    else:
+        spec, slots = SparkSpec(conf=conf), 0
+    return build_session("plain", tuning, spec, class_path, scratch, slots=slots)
 
 
 def main(tuning: str, name: str, bootstrap: str, source: str, sink: str, checkpoint: Path, interval_ms: int) -> None:
