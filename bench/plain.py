@@ -70,7 +70,7 @@ def session(tuning: str, scratch: Path) -> SparkSession:
     compiled = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
     class_path = Path(os.pathsep.join([*connector, str(Jars.resolve().spark_classpath())]))
     conf = compiled if tuning == COMPILED else {}
-    if tuning == REAL_TIME:  # its source has a task for each partition, so Spark must not leave out the shuffle behind them
+    if tuning == REAL_TIME:  # a task for each partition: Spark must not leave out the shuffle behind them
         spec, slots = SparkSpec(conf=conf, parallelism=PARTITIONS), LASTING_TASKS
     else:
         spec, slots = SparkSpec(conf=conf), 0

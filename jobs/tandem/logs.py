@@ -11,7 +11,7 @@ import sysconfig
 import threading
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -45,6 +45,8 @@ def configure(level: str = "INFO", **context: Any) -> None:
 class _Printer:
     """Standard error as it is when a line is written: code that replaces it for a while may close what it puts there.
 
+    A line that cannot be written, because the disk is full, is lost: nothing ends for it.
+
     A thread may write while it writes: what is collected meanwhile may log from its `__del__`. With structlog's own, whose
     lock is none of that kind, it would wait for itself.
     """
@@ -53,7 +55,7 @@ class _Printer:
         self._lock = threading.RLock()
 
     def msg(self, message: str) -> None:
-        with self._lock:
+        with self._lock, suppress(OSError, ValueError):
             sys.stderr.write(message + "\n")
             sys.stderr.flush()
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Iterator
-from itertools import pairwise
 
 import pytest
 
 from cluster.conftest import own_namespace, with_snapshots
-from cluster.jobs import START_S, ClusterJob, manifests, submit
-from cluster.kubernetes import Object, holds
+from cluster.jobs import START_S, manifests, submit
+from cluster.laned import Lanes
 from integration.traffic import Feeder
 from integration.workload import Cluster
 from tandem.kafka.topics import NewTopic, Topics
@@ -20,35 +19,6 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
 MASKED_S = 5.0
 LANES = 2
-
-
-class Lanes(ClusterJob):
-    """The whole job. Partition p of its input, and the numbers n with n mod 2 = p, are lane p's."""
-
-    def lane(self, number: int) -> Object:
-        """The job of a lane, as it is."""
-        found: Object = self.kubectl.get("rsj", f"{self.name}-lane-{number}")
-        return found
-
-    def pods_of(self, number: int) -> list[Object]:
-        """The member pods of a lane that are not being deleted."""
-        labels = f"tandem.dev/lanes-of={self.name},tandem.dev/lane={number},app.kubernetes.io/component=member"
-        return [pod for pod in self.kubectl.list("pods", labels) if "deletionTimestamp" not in pod["metadata"]]
-
-    def when_all_ready(self) -> None:
-        def ready() -> bool:
-            pods = [pod for number in range(LANES) for pod in self.pods_of(number)]
-            is_manned = len(pods) == 2 * LANES and all(holds(pod, "Ready") for pod in pods)
-            return self.status.get("lanes") == f"{LANES}/{LANES}" and self.is_true("Replicated") and is_manned
-
-        self.kubectl.wait(ready, 2 * START_S, f"{LANES} lanes are ready")
-        self.flows_on(1)
-
-    def longest_gap_of(self, number: int, since: int) -> float:
-        """The longest time, s, between two records of a lane among those that were read from the `since`-th on."""
-        read = list(zip(self.reader.copies, self.reader.times, strict=False))[since:]
-        times = [at for value, at in read if value % LANES == number]
-        return max(later - earlier for earlier, later in pairwise(times))
 
 
 @pytest.fixture(scope="module")
@@ -80,8 +50,7 @@ def test_each_lane_is_a_job_of_its_own_with_its_replicas_on_different_nodes(lane
 @pytest.mark.thorough
 def test_what_befalls_one_lane_is_not_seen_in_the_other(lanes: Lanes) -> None:
     lanes.when_all_ready()
-    publisher = lanes.lane(0)["status"]["publisher"]
-    (pod,) = (one for one in lanes.pods_of(0) if f"-{publisher}-" in one["metadata"]["name"])
+    pod = lanes.publisher_of(0)
     since = len(lanes.reader.copies)
     lanes.kubectl("delete", "pod", pod["metadata"]["name"], "--grace-period=0", "--force", timeout_s=90)
     lanes.flows_on(1_000)
@@ -89,8 +58,7 @@ def test_what_befalls_one_lane_is_not_seen_in_the_other(lanes: Lanes) -> None:
     print(f"{lanes.name}: longest gap of lane 0, whose owner was deleted, {gaps[0]:.2f} s, of lane 1 {gaps[1]:.2f} s")
     assert max(gaps) <= MASKED_S
     lanes.when_all_ready()
-    for key, counts in list(lanes.reader.counts.items()):
-        assert list(counts) == sorted(set(counts)), f"the counts of {key} go back, or come twice"
+    lanes.check_counts_grow()
 
 
 @pytest.mark.thorough
@@ -133,8 +101,7 @@ def test_a_job_goes_on_with_another_number_of_lanes(servers: Cluster, tandem: st
             job.patch({"lanes": 2})
             job.wait(lambda: "laneChange" not in job.status, 60, "it need not")
             job.check_copied_once()
-            for key, counts in list(job.reader.counts.items()):
-                assert list(counts) == sorted(set(counts)), f"the counts of {key} go back, or come twice"
+            job.check_counts_grow()
         finally:
             job.close()
 
@@ -178,8 +145,7 @@ def test_a_job_of_one_lane_gets_two_and_has_one_again(
             assert kubectl.list("rsj", lanes_of) == []
             job.flows_on(100)
             job.check_copied_once()
-            for key, counts in list(job.reader.counts.items()):
-                assert list(counts) == sorted(set(counts)), f"the counts of {key} go back, or come twice"
+            job.check_counts_grow()
         finally:
             job.close()
 

@@ -28,7 +28,7 @@ def find_job(
     if lane is not None:
         name = None if name is None else lane_name(name, lane)
         run_directory = None if run_directory is None else run_directory / f"lane-{lane}"
-    directory = RunDirectory(run_directory or default_run_directory(name or ""))
+    directory = RunDirectory((run_directory or default_run_directory(name or "")).absolute())
     running = directory.read()
     if running is None or (name is not None and running.job != name):
         other = "" if run_directory is not None else "; if it was started with --run-directory, give the same one"

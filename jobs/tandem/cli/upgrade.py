@@ -65,7 +65,7 @@ def upgrade(
     """
     screen = Screen()
     with screen.telling("not upgraded", manifest):
-        wanted = meant(load(manifest), lane)
+        wanted = meant(load(manifest.absolute()), lane)  # processes elsewhere are started with it
         # All are looked at before the first is changed: what is refused of one would leave the others half-way.
         lanes = [_look(screen, new, folder_of(new, run_directory)) for new in wanted]
         if not any(one.change for one in lanes):

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from threading import Event
 from typing import Final
@@ -61,24 +61,29 @@ def watch(
     """Show it until it runs no more, somebody stops it, or `for_s` have passed.
 
     `live` : on a screen that is drawn again and again, else in lines. `happened`: all events so far, the newest last.
+    What cannot be written, because the disk is full or the terminal is gone, is left out: the job needs no reader.
     """
     ends, shown = Deadline(math.inf if for_s is None else for_s), 0.0
     with Live(console=out, auto_refresh=False) if live else nullcontext() as display:
         while not stopping.is_set() and runs() and not ends.passed:
             events = happened()
-            if display is not None:
-                count = _EVENTS_SHOWN if out.height > _LOW else _EVENTS_IN_A_LOW_TERMINAL
-                newest = [Text(), *map(_words, events[-count:])] if events else []
-                display.update(fit(out, Group(view.screen(), *newest)), refresh=True)
-            else:
-                out.print(view.line(), soft_wrap=True)
-                for event in events:
-                    if event.at > shown:
-                        out.print(_words(event))
-                        shown = event.at
+            with suppress(OSError):
+                if display is not None:
+                    count = _EVENTS_SHOWN if out.height > _LOW else _EVENTS_IN_A_LOW_TERMINAL
+                    newest = [Text(), *map(_words, events[-count:])] if events else []
+                    display.update(fit(out, Group(view.screen(), *newest)), refresh=True)
+                else:
+                    _lines(out, view, [event for event in events if event.at > shown])
+                    shown = max([shown, *(event.at for event in events)])
             again = Deadline(min(SCREEN_EVERY_S if live else LINE_EVERY_S, ends.remaining_s))
             while runs() and not again.passed and not stopping.wait(min(_LOOK_S, again.remaining_s)):
                 pass
+
+
+def _lines(out: Console, view: View, events: Sequence[ProcessEvent]) -> None:
+    out.print(view.line(), soft_wrap=True)
+    for event in events:
+        out.print(_words(event))
 
 
 def _words(event: ProcessEvent) -> Text:

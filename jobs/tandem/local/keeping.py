@@ -17,6 +17,7 @@ from tandem.local.rundir import ProcessState, RunDirectory, RunningJob
 from tandem.local.slot import Slot
 from tandem.manifest import Manifest, ManifestError, UnknownLaneError, load
 from tandem.process.child import ChildProcess, Command
+from tandem.process.errors import ServerError
 from tandem.waiting import Deadline, wait_until
 
 ArgvOf = Callable[[PlannedProcess], tuple[str, ...]]
@@ -98,6 +99,7 @@ class Keeper:
         self._crew = crew
         self._policy = policy
         self._events: deque[Event] = deque(maxlen=200)
+        self._is_unannounced = False
         self._lock: IO[str] | None = None
         self._started_at = 0.0
 
@@ -122,9 +124,8 @@ class Keeper:
     def look(self, restarting: bool) -> Outcome | None:
         """See who ended, start who is due; the outcome if the job is over. `restarting`: as `LocalJob.restarting`."""
         changed = self._start_as_asked()
-        job_ran = any(slot.came_up for slot in self._crew)
         for slot in self._crew:
-            ended = slot.check(self._policy, restarting, job_ran)
+            ended = slot.check(self._policy, restarting, self._has_run)
             if ended is not None:
                 changed = True
                 self.note(slot, ended.text)
@@ -132,11 +133,10 @@ class Keeper:
                     return refusal(slot, ended)
             if slot.due is not None and time.monotonic() >= slot.due:
                 changed = True
-                slot.launch()
-        if changed:
+                self._launch(slot)
+        if changed or self._is_unannounced:
             self.announce()
-            return outcome_of(list(self._crew))
-        return None
+        return outcome_of(list(self._crew)) if changed else None
 
     def end(self) -> None:
         """All processes have ended: forget them, and give the run directory up."""
@@ -152,9 +152,28 @@ class Keeper:
         self._events.append(Event(time.time(), slot.plan.name, text))
 
     def announce(self) -> None:
-        """Tell other commands how the processes stand."""
+        """Tell other commands how the processes stand. Where that cannot be written, it is tried again at each look."""
         name, path, lane = self.manifest.name, self.manifest.path, self.manifest.lane
-        self._directory.announce(RunningJob(name, path, os.getpid(), self._started_at, self._crew.states, lane))
+        try:
+            self._directory.announce(RunningJob(name, path, os.getpid(), self._started_at, self._crew.states, lane))
+        except OSError as error:
+            if not self._is_unannounced:
+                text = f"cannot write into {self._directory.path}: {error}; other commands see the job as it was"
+                self._events.append(Event(time.time(), "supervisor", text))
+            self._is_unannounced = True
+        else:
+            self._is_unannounced = False
+
+    def _launch(self, slot: Slot, by_hand: bool = False) -> None:
+        """Start a process; if that fails, it is tried again as often as one that ends."""
+        try:
+            slot.launch(by_hand)
+        except (OSError, ServerError) as error:
+            self.note(slot, slot.not_started(error, self._policy).text)
+
+    def _has_run(self) -> bool:
+        """Whether a replica has come up: only then is everything there that replicas need."""
+        return any(slot.came_up or slot.is_up for slot in self._crew if slot.plan.kind == "replica")
 
     def _start_as_asked(self) -> bool:
         """Start the processes that another command asked for; whether there were any."""
@@ -165,7 +184,9 @@ class Keeper:
             slot.obey(request)
             if request.manifest:
                 self._take_manifest(slot, Path(request.manifest))
-            self.start([slot])
+            if not slot.running:
+                self._launch(slot, by_hand=True)
+                self.note(slot, "started")
         return bool(slots)
 
     def _take_manifest(self, slot: Slot, path: Path) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from confluent_kafka import KafkaError, KafkaException
 
 from tandem.kafka.client import KafkaConnection
-from tandem.kafka.errors import ReadTimeoutError
+from tandem.kafka.errors import TandemKafkaError
 from tandem.kafka.history import markers_back_to
 from tandem.local.reported import last_failover, orderer_status, replica_status, source_statuses
 from tandem.local.rundir import ProcessState, RunDirectory
@@ -125,7 +125,7 @@ class Observer:
             reason: KafkaError = error.args[0]
             absent = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION)
             return [], "" if reason.code() in absent else f"Kafka: {reason.str()}"
-        except ReadTimeoutError as error:
+        except TandemKafkaError as error:
             return [], f"Kafka: {error}"
 
 

@@ -37,12 +37,13 @@ class PlannedProcess:
     def argv(
         self, manifest: Path, run_directory: Path, log_level: str, savepoint: str = "", generation: int | None = None
     ) -> tuple[str, ...]:
-        """The command line; the same one a container would have.
+        """The command line; the same one a container would have. It names files by absolute paths: who starts it may be in
+        another folder.
 
         `savepoint`: of a new generation. `generation`: the one that is begun if the job has changed, None: none.
         """
         module = "tandem.replica" if self.kind == "replica" else "tandem.orderer"
-        options = ["--name", self.name, "--run-directory", str(run_directory), "--log-level", log_level]
+        options = ["--name", self.name, "--run-directory", str(run_directory.absolute()), "--log-level", log_level]
         if self.kind == "replica":
             options += ["--metrics-port", str(self.metrics_port)]
             options += ["--savepoint", savepoint] if savepoint else []
@@ -50,7 +51,7 @@ class PlannedProcess:
         options += ["--lane", str(self.lane)] if self.lane is not None else []
         if self.beside:
             options += ["--replica", self.beside]
-        return (sys.executable, "-m", module, str(manifest), *options)
+        return (sys.executable, "-m", module, str(manifest.absolute()), *options)
 
 
 def planned_processes(manifest: Manifest) -> tuple[PlannedProcess, ...]:

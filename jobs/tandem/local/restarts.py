@@ -34,8 +34,9 @@ class RestartPolicy:
 class Ending:
     """How a process ended. `exit_code` −n: by signal n. `ran_s`: how long it ran. `in_a_row`: restarts since it was healthy.
 
-    `kind` is what the process said of its end, `job_ran` whether a process of this job has ever come up,
-    `on_trial` whether it runs a manifest that no other process has proved yet, `came_up` whether this run came up.
+    `kind` is what the process said of its end, `job_ran` whether a replica of this job has ever come up,
+    `on_trial` whether it runs a manifest that no other process has proved yet, `came_up` whether this run came up,
+    `came_up_before` whether an earlier run of this process did.
     """
 
     exit_code: int
@@ -45,6 +46,7 @@ class Ending:
     job_ran: bool = False
     on_trial: bool = False
     came_up: bool = True
+    came_up_before: bool = False
 
 
 class Then(Enum):
@@ -77,17 +79,20 @@ def decide(policy: RestartPolicy, ending: Ending) -> Decision:
         return Decision(Then.STAY_DOWN)
     if ending.on_trial or (code == ExitCode.REFUSED and ending.kind in (EndKind.DIVERGED, EndKind.SUPERSEDED)):
         return Decision(Then.GIVE_UP)
-    is_start = ending.job_ran and not ending.came_up
-    if code == ExitCode.REFUSED and is_start and ending.kind is EndKind.CHANGED:  # since the same code ran before
-        return Decision(Then.GIVE_UP)
     # Input that is gone: the others may have read it, and a new start begins from their state.
     of_the_job = (EndKind.UNREACHABLE, EndKind.LOST_INPUT)
     outage = code == ExitCode.REFUSED and ending.kind in of_the_job and ending.job_ran
     is_late = code == ExitCode.REFUSED and ending.kind is EndKind.TOO_LATE
     if code in (ExitCode.REFUSED, ExitCode.USAGE) and not outage and not is_late:
-        return Decision(Then.STOP_JOB)
+        return Decision(Then.GIVE_UP if _is_of_this_one(ending) else Then.STOP_JOB)
     in_a_row = 0 if ending.ran_s >= policy.healthy_s else ending.in_a_row
     most = _MOST_FOR_LOST_INPUT if ending.kind is EndKind.LOST_INPUT else policy.most_in_a_row
     if in_a_row >= most:
         return Decision(Then.GIVE_UP)
     return Decision(Then.RESTART, policy.delay_s(in_a_row), in_a_row + 1)
+
+
+def _is_of_this_one(refused: Ending) -> bool:
+    """Whether the others may well run with what this one refuses: its files have changed since, or its surroundings."""
+    has_run = refused.came_up_before or (refused.job_ran and refused.kind is EndKind.CHANGED)
+    return has_run and not refused.came_up

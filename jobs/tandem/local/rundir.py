@@ -8,6 +8,7 @@ import os
 import re
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import IO, Any
@@ -163,19 +164,20 @@ class RunDirectory:
         """Ask the supervisor to start a process that stays down."""
         requests = self.path / _REQUESTS
         requests.mkdir(exist_ok=True)
-        temporary = self.path / f"{request.process}.start.tmp"
+        temporary = self.path / f"{request.process}.start.{os.getpid()}.tmp"
         temporary.write_text(json.dumps(asdict(request)))
         temporary.replace(requests / request.process)
 
     def take_requests(self) -> list[StartRequest]:
-        """What somebody asked for since the last call."""
+        """What somebody asked for since the last call. What cannot be read is removed, and asks for nothing."""
         try:
             names = os.listdir(self.path / _REQUESTS)  # noqa: PTH208, it is called fifty times a second
         except OSError:
             return []
         found = []
         for path in (self.path / _REQUESTS / name for name in names):
-            found.append(StartRequest.from_json(json.loads(path.read_text())))
+            with suppress(OSError, ValueError, KeyError, TypeError):
+                found.append(StartRequest.from_json(json.loads(path.read_text())))
             path.unlink(missing_ok=True)
         return found
 

@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -124,20 +125,32 @@ class Slot:
             end="",
         )
 
-    def check(self, policy: RestartPolicy, restarting: bool, job_ran: bool) -> Ended | None:
-        """Whether its run has ended since the last look, and what follows. Nothing of the run is left then."""
+    def check(self, policy: RestartPolicy, restarting: bool, job_ran: Callable[[], bool]) -> Ended | None:
+        """Whether its run has ended since the last look, and what follows. Nothing of the run is left then.
+
+        `job_ran` : whether a replica of the job has come up so far.
+        """
         if self.child is None or (exit_code := self.child.exit_code) is None:
             return None
         session, self.child = self.child.pid, None
         sessions.end(session)
         end = self._end(session, exit_code)
-        self.came_up = self.came_up or end.came_up
+        before, self.came_up = self.came_up, self.came_up or end.came_up
         ran_s = time.monotonic() - self._started
-        ending = Ending(exit_code, ran_s, self._in_a_row, end.kind, job_ran or self.came_up, self.on_trial, end.came_up)
+        ran = self.came_up or job_ran()
+        ending = Ending(exit_code, ran_s, self._in_a_row, end.kind, ran, self.on_trial, end.came_up, before)
         decision = decide(policy, ending)
         if decision.then is Then.RESTART and (self.held or not restarting):
             self.held = True
             decision = Decision(Then.STAY_DOWN)
+        return self._settled(exit_code, end, decision)
+
+    def not_started(self, error: Exception, policy: RestartPolicy) -> Ended:
+        """This machine could not start it: what follows is as after a run that failed at once."""
+        decision = decide(policy, Ending(ExitCode.FAILED, 0.0, self._in_a_row))
+        return self._settled(ExitCode.FAILED, End(EndKind.FAILED, f"it cannot be started: {error}"), decision)
+
+    def _settled(self, exit_code: int, end: End, decision: Decision) -> Ended:
         self._in_a_row = decision.in_a_row
         self.due = time.monotonic() + decision.delay_s if decision.then is Then.RESTART else None
         state = {Then.RESTART: "restarting", Then.GIVE_UP: "given up"}.get(decision.then, "down")

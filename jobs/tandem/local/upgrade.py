@@ -103,7 +103,7 @@ class Upgrade:
             raise UpgradeError(
                 f"the running job is {self.old.name}, the new manifest is of {self.new.name}: give both one name"
             )
-        if self.new.path == self.old.path and not self.same_files:
+        if self.new.path.resolve() == self.old.path.resolve() and not self.same_files:
             raise UpgradeError(
                 "the job was started with this very file: put the changed job into another one, or stop the job and start "
                 f"it again with: {accepting_command(self.new.path)}"
@@ -134,7 +134,7 @@ class Upgrade:
             self.say(f"{name} goes back: {error}")
             self._restart(plan, self.old)
             raise UpgradeError(f"{error}; the old generation runs on") from error
-        proved = StartRequest(name, self._argv(plan, self.new), manifest=str(self.new.path))
+        proved = StartRequest(name, self._argv(plan, self.new), manifest=str(self.new.path.absolute()))
         self.directory.ask_to_start(proved)
         self.say(f"{name} is at the head")
 

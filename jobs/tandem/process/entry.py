@@ -21,7 +21,7 @@ from tandem.kafka.errors import (
 )
 from tandem.manifest import Manifest, ManifestError, SecretError, UnknownLaneError, load
 from tandem.process.ending import End, EndKind, Kinds
-from tandem.process.info import ExitCode, ProcessInfo
+from tandem.process.info import ExitCode, ProcessInfo, RefusedError
 from tandem.process.surroundings import check_surroundings
 from tandem.status.serving import Probes, ProcessServer
 
@@ -30,7 +30,15 @@ _log = logs.get_logger(__name__)
 REFUSALS: Kinds = {
     ConnectionFailedError: EndKind.UNREACHABLE,
     **dict.fromkeys(
-        (LostInputError, UnreadableInputError, MissingTopicError, TopicMismatchError, NotAllowedError, SecretError),
+        (
+            LostInputError,
+            UnreadableInputError,
+            MissingTopicError,
+            TopicMismatchError,
+            NotAllowedError,
+            SecretError,
+            RefusedError,
+        ),
         EndKind.REFUSED,
     ),
 }

@@ -82,7 +82,18 @@ def test_a_replica_that_diverged_stays_down_without_taking_the_others_along() ->
     assert decide(POLICY, ending) == Decision(Then.GIVE_UP)
 
 
-def test_a_replica_that_starts_again_where_its_surroundings_have_changed_leaves_the_others_alone() -> None:
+@pytest.mark.parametrize("kind", [EndKind.REFUSED, EndKind.CHANGED, EndKind.OTHER_JOB])
+@pytest.mark.parametrize("exit_code", [ExitCode.REFUSED, ExitCode.USAGE])
+def test_a_replica_that_starts_again_and_refuses_what_it_ran_with_before_leaves_the_others_alone(
+    exit_code: ExitCode, kind: EndKind
+) -> None:
+    ending = Ending(exit_code, ran_s=9.0, in_a_row=0, kind=kind, job_ran=True, came_up=False, came_up_before=True)
+
+    assert decide(POLICY, ending) == Decision(Then.GIVE_UP)
+    assert decide(POLICY, replace(ending, came_up=True)).then is Then.STOP_JOB
+
+
+def test_a_replica_that_finds_changed_surroundings_at_its_first_start_leaves_the_others_alone() -> None:
     ending = Ending(ExitCode.REFUSED, ran_s=9.0, in_a_row=0, kind=EndKind.CHANGED, job_ran=True, came_up=False)
 
     assert decide(POLICY, ending) == Decision(Then.GIVE_UP)
