@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Producer
 from typer.testing import CliRunner, Result
 
 from integration.topic_settings import configure
@@ -17,6 +20,7 @@ from tandem.kafka.client import KafkaConnection
 from tandem.kafka.topics import NewTopic, Topics
 from tandem.manifest import load
 from tandem.process.info import ExitCode
+from tandem.replica.leftovers import alive
 from tandem.snapshots import SnapshotHead, SnapshotStore
 from tandem.status.report import TopicDrift
 from tandem.topics.declared import ensure_topics, own_topics
@@ -149,6 +153,43 @@ def test_nothing_is_deleted_while_a_replica_is_up(job: LeftJob) -> None:
     assert "replica-0 of it are up, as ZooKeeper knows. Stop them first" in told.stderr
     assert job.there() == ALL
     assert job.store.newest() is not None
+
+
+def test_a_job_that_needs_no_zookeeper_is_not_deleted_while_its_log_grows(job: LeftJob) -> None:
+    text = job.path.read_text().replace(f"  zookeeper: {{connect: {job.zookeeper.connect}}}\n", "")
+    job.path.write_text(text.replace("  standbys: 1\n", "  ordering: {mode: heartbeat}\n"))
+    producer, stop = Producer({"bootstrap.servers": job.bootstrap}), threading.Event()
+
+    def beat() -> None:
+        while not stop.wait(0.2):
+            producer.produce(f"{job.name}.ordering", b"{}")
+            producer.flush(5)
+
+    beats = threading.Thread(target=beat)
+    beats.start()
+    try:
+        refused = job.tandem("delete", "--with-snapshots", "--yes")
+    finally:
+        stop.set()
+        beats.join()
+    assert refused.exit_code == ExitCode.FAILED
+    assert "records come into its logs, so it runs on some machine" in refused.stderr
+    assert job.there() == ALL
+
+    assert job.tandem("delete", "--yes").exit_code == ExitCode.OK
+
+
+def test_a_job_is_not_deleted_while_a_replica_holds_its_state_on_this_machine(job: LeftJob) -> None:
+    states = job.manifest.checkpoint_directory
+    try:
+        with alive(states / f"{job.name}.replica-0.1a"):
+            refused = job.tandem("delete", "--yes")
+    finally:
+        shutil.rmtree(states)
+
+    assert refused.exit_code == ExitCode.FAILED
+    assert "it runs on this machine, from another run directory" in refused.stderr
+    assert job.there() == ALL
 
 
 def test_without_zookeeper_nothing_is_deleted(job: LeftJob) -> None:

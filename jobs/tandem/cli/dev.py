@@ -190,10 +190,11 @@ def _next_commands(job: Manifest | None) -> Iterable[str]:
     if job is None:
         return ("tandem new NAME             # a job to begin with",)
     sinks = [sink.name for sink in job.spec.sinks if sink.topic is not None]
+    path = shlex.quote(str(job.path))
     return (
-        f"tandem run {job.path}",
-        f"tandem dev produce {job.path} {job.spec.sources[0].name} FILE",
-        *(f"tandem dev consume {job.path} {sink} --from-beginning" for sink in sinks[:1]),
+        f"tandem run {path}",
+        f"tandem dev produce {path} {job.spec.sources[0].name} FILE",
+        *(f"tandem dev consume {path} {sink} --from-beginning" for sink in sinks[:1]),
     )
 
 

@@ -1,6 +1,7 @@
 """`tandem new`: the files of a job that runs as it is."""
 
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -38,5 +39,5 @@ def new(
         typer.echo(f"not made: {error}", err=True)
         raise typer.Exit(ExitCode.FAILED) from error
     typer.echo(f"{folder} has {', '.join(sorted(path.name for path in folder.iterdir()))}. Next:")
-    typer.echo(f"  cd {folder}")
+    typer.echo(f"  cd {quote(str(folder))}")
     typer.echo("  tandem dev job.yaml    # a Kafka and a ZooKeeper to try it; README.md has what follows")

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -122,7 +123,6 @@ def run(
 
       tandem run flights.yaml --pin --run-directory /tmp/flights-run
     """
-    stopping = stop_on_signals()
     out = Console(soft_wrap=True, highlight=False, markup=False, emoji=False)
     loaded = _checked(out, manifest)
     try:
@@ -139,6 +139,7 @@ def run(
             made.append(LocalJob(lane, folder, pin, begins=begins))
         job = LocalLanes(made)
         observers = [Observer.of(one) for one in made]
+        stopping = stop_on_signals()  # until here, a signal simply ends this command: nothing has been started
         job.start()
     except _REFUSALS as error:
         _say(out, "bold red", str(error))
@@ -150,9 +151,10 @@ def run(
         watch(out, view, lambda: job.outcome is None, stopping, live, job.events, duration)
     finally:
         _stop(out, job)
-    if job.outcome is not None and job.outcome.code != ExitCode.OK:
-        _say(out, "bold red", job.outcome.reason)
-        raise typer.Exit(job.outcome.code)
+    worst = job.outcome or job.worst  # a lane may have given up while the others ran
+    if worst is not None and worst.code != ExitCode.OK:
+        _say(out, "bold red", worst.reason)
+        raise typer.Exit(worst.code)
     _say(out, "bold green", "stopped" if job.outcome is None else job.outcome.reason)
 
 
@@ -174,8 +176,8 @@ def _changed(out: Console, loaded: Manifest, folder: Path | None) -> NewGenerati
     """What a job that has changed begins with. Raises `RefusedError`."""
     if find_local_job(loaded.name, folder) is not None:
         raise RefusedError(
-            f"{loaded.name} is running. It goes on with what has changed by `tandem upgrade {loaded.path}`, or by this "
-            "command when it is stopped"
+            f"{loaded.name} is running. It goes on with what has changed by "
+            f"`tandem upgrade {quote(str(loaded.path))}`, or by this command when it is stopped"
         )
     with out.status("Looking for what has changed …") if out.is_terminal else _nothing():
         changed = changed_start(loaded)

@@ -1,9 +1,11 @@
 """`tandem topics`: a job's own topics: whether they are as they should be, and how to get rid of them."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from shlex import quote
+from typing import Annotated, Final, NoReturn
 
 import typer
 
@@ -18,11 +20,16 @@ from tandem.kafka.client import KafkaConnection
 from tandem.kafka.topics import NewTopic, Topics
 from tandem.manifest import Manifest, load
 from tandem.process.info import ExitCode
+from tandem.replica.leftovers import is_locked
 from tandem.snapshots import remove_all
 from tandem.topics.checks import drift_of
 from tandem.topics.declared import own_topics
 from tandem.topics.lanes_left import gone_lanes, left_by_lanes
-from tandem.waiting import Deadline
+from tandem.waiting import Deadline, wait_until
+
+_WATCHED_S: Final = 5.0
+"""How long nothing may come into the logs of a job without ZooKeeper."""
+_LOOK_EVERY_S: Final = 0.5
 
 topics_app = typer.Typer(
     name="topics",
@@ -91,6 +98,9 @@ def delete(
         for one in lanes:
             _refuse_if_it_runs(screen, one, manifest, wait)
         names = left_by_lanes(job, lanes, there)
+        if job.spec.zookeeper is None:
+            logs = {topic for one in lanes for topic in (one.model.topics.ordering, one.model.topics.commits)}
+            _refuse_if_logs_grow(screen, job, topics, logs & set(there))
         stores = [store_of(one) for one in lanes] if with_snapshots and job.spec.snapshots is not None else []
         what = ", ".join([*names, *(["all snapshots and savepoints"] if stores else [])])
         if what and not yes:
@@ -113,7 +123,9 @@ def _refuse_if_it_runs(screen: Screen, job: Manifest, manifest: Path, wait_s: fl
     """Leave if the job runs on this machine, or anywhere as far as ZooKeeper knows, which learns of a dead one late."""
     why, options = "", job.zookeeper_options(os.environ)
     if find_local_job(job.name, None) is not None:
-        why = f"it runs on this machine. Stop `tandem run {manifest}` first"
+        why = f"it runs on this machine. Stop `tandem run {quote(str(manifest))}` first"
+    elif any(map(is_locked, job.checkpoint_directory.glob(f"{job.name}.*"))):
+        why = "it runs on this machine, from another run directory. Stop it first"
     elif options is not None:
         try:
             up = replicas_up(options, job.name, Deadline(wait_s))
@@ -122,5 +134,19 @@ def _refuse_if_it_runs(screen: Screen, job: Manifest, manifest: Path, wait_s: fl
         else:
             why = f"{', '.join(up)} of it are up, as ZooKeeper knows. Stop them first" if up else ""
     if why:
-        screen.errors.print(f"not deleted: job {job.name}: {why}", style="red")
-        raise typer.Exit(ExitCode.FAILED)
+        _leave(screen, job, why)
+
+
+def _refuse_if_logs_grow(screen: Screen, job: Manifest, topics: Topics, logs: Collection[str]) -> None:
+    """Leave if something is written into a job's logs: without ZooKeeper, only they tell that it runs elsewhere."""
+    read = partial(topics.ends, topics.partitions(logs), "read_uncommitted")
+    before = read()
+    with screen.doing("Looking whether the job runs anywhere …"):
+        grows = wait_until(lambda: read() != before, Deadline(_WATCHED_S), _LOOK_EVERY_S)
+    if grows:
+        _leave(screen, job, "records come into its logs, so it runs on some machine. Stop it there first")
+
+
+def _leave(screen: Screen, job: Manifest, why: str) -> NoReturn:
+    screen.errors.print(f"not deleted: job {job.name}: {why}", style="red")
+    raise typer.Exit(ExitCode.FAILED)

@@ -4,6 +4,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Final, NoReturn
 
 import typer
@@ -118,7 +119,7 @@ def _upgrade(screen: Screen, lane: _Lane, savepoint: str, lanes: Sequence[_Lane]
         lane.runs = Upgrade(lane.directory, old, new, name, lane.observed, screen.out.print, same_files=same).run()
     except (UpgradeError, RefusedError, CodeNotFoundError) as error:
         _leave(screen, error, lanes, new.name)
-    back = "" if same else f"; back: tandem upgrade {old.path} --savepoint {name}"
+    back = "" if same else f"; back: tandem upgrade {quote(str(old.path))} --savepoint {quote(name)}"
     screen.out.print(f"{new.name} runs generation {lane.runs}{back}")
 
 

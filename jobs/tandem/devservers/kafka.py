@@ -12,6 +12,7 @@ from pathlib import Path
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
+from tandem.devservers.properties import properties
 from tandem.devservers.server import Server, accepts, free_ports
 from tandem.engine.jvm.jars import Jars
 from tandem.engine.jvm.java import java_executable
@@ -53,7 +54,7 @@ class BrokerSettings:
     def properties(self) -> str:
         """The broker's `server.properties`."""
         lines = {**self._listeners(), **self._small_machine(), **self._sasl(), **self.extra}
-        return "".join(f"{key}={value}\n" for key, value in lines.items())
+        return properties(lines)
 
     def _listeners(self) -> dict[str, object]:
         listeners = {"PLAINTEXT": self.port, **({"SASL": self.sasl_port} if self.sasl_port else {})}

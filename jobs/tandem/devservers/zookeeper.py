@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tandem.devservers.properties import properties
 from tandem.devservers.server import Server, free_ports
 from tandem.engine.jvm.java import java_executable
 from tandem.engine.jvm.pyspark_files import LOGGING, pyspark_jars
@@ -54,7 +55,7 @@ class ZooKeeperSettings:
             "autopurge.snapRetainCount": 3,
             **self.extra,
         }
-        return "".join(f"{key}={value}\n" for key, value in lines.items())
+        return properties(lines)
 
 
 class ZooKeeperServer(Server):

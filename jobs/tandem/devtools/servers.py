@@ -75,30 +75,39 @@ class DevServers:
 def running(place: Place, fresh: bool = False) -> Iterator[DevServers]:
     """Start them, and stop them at the end. `fresh` : without what is kept there. Downloads what they need, once.
 
-    Raises `EmbeddedError`: no Java, a port is taken, another one uses the folder, or a server does not start.
+    Raises `EmbeddedError`: no Java, a port is taken, another one uses the folder, it cannot be written, or a server does not
+    start.
     """
     java_executable()
-    folders = {name: place.state / name for name in ("kafka", "zookeeper", "registry", "postgres")}
     with ExitStack() as stack:
-        stack.enter_context(_alone(place.state))
-        _check_ports(place.ports())
-        if fresh:
-            for folder in folders.values():
-                shutil.rmtree(folder, ignore_errors=True)
-        java = BrokerJava(jars=Jars.resolve())
-        registry = postgres = None
-        if place.registry_port is not None:
-            registry_jar()
-            registry = RegistryServer(folders["registry"], port=place.registry_port, host=HOST)
-        if place.postgres_port is not None:
-            postgres_binaries()
-            postgres = PostgresServer(folders["postgres"], port=place.postgres_port, host=HOST)
-        zookeeper = ZooKeeperServer(folders["zookeeper"], port=place.zookeeper_port, host=HOST)
-        kafka = KafkaBroker(folders["kafka"], port=place.kafka_port, host=HOST, java=java)
-        for server in (zookeeper, kafka, registry, postgres):
-            if server is not None:
-                stack.enter_context(server)
-        yield DevServers(kafka, zookeeper, registry, postgres)
+        try:
+            servers = _started(place, fresh, stack)
+        except OSError as error:
+            raise EmbeddedError(f"cannot write into {place.state}: {error}. Give another folder with --state") from error
+        yield servers
+
+
+def _started(place: Place, fresh: bool, stack: ExitStack) -> DevServers:
+    folders = {name: place.state / name for name in ("kafka", "zookeeper", "registry", "postgres")}
+    stack.enter_context(_alone(place.state))
+    _check_ports(place.ports())
+    if fresh:
+        for folder in folders.values():
+            shutil.rmtree(folder, ignore_errors=True)
+    java = BrokerJava(jars=Jars.resolve())
+    registry = postgres = None
+    if place.registry_port is not None:
+        registry_jar()
+        registry = RegistryServer(folders["registry"], port=place.registry_port, host=HOST)
+    if place.postgres_port is not None:
+        postgres_binaries()
+        postgres = PostgresServer(folders["postgres"], port=place.postgres_port, host=HOST)
+    zookeeper = ZooKeeperServer(folders["zookeeper"], port=place.zookeeper_port, host=HOST)
+    kafka = KafkaBroker(folders["kafka"], port=place.kafka_port, host=HOST, java=java)
+    for server in (zookeeper, kafka, registry, postgres):
+        if server is not None:
+            stack.enter_context(server)
+    return DevServers(kafka, zookeeper, registry, postgres)
 
 
 def _check_ports(ports: Mapping[str, int]) -> None:

@@ -30,6 +30,7 @@ from tandem.intake.parsing import Intake
 from tandem.jobapi.errors import JobError
 from tandem.logs import get_logger
 from tandem.manifest import Manifest
+from tandem.manifest.going_on import accepting_command
 
 _log = get_logger(__name__)
 
@@ -143,7 +144,7 @@ def prepare_job(
         tables=dict(tables.versions),
         topic_tables=frozenset(table.source.name for table in plan.tables),
         moving_tables=tables.moving,
-        command=f"tandem run {manifest.path} --accept-changes",
+        command=accepting_command(manifest.path),
         heap=spec.spark.driver_memory,
         leaves_letters=spec.job.on_error == "deadLetter",
         one_row=plan.one_row,

@@ -40,15 +40,20 @@ class LocalLanes:
     @property
     def outcome(self) -> Outcome | None:
         """Why the last lane that ran stopped by itself, with the worst of their codes; None while one runs."""
-        outcomes = [job.outcome for job in self.jobs]
-        ended = [outcome for outcome in outcomes if outcome is not None]
-        if len(ended) < len(self.jobs):
+        if any(job.outcome is None for job in self.jobs):
             return None
-        worst = max(ended, key=lambda outcome: outcome.code != ExitCode.OK)
-        if len(self.jobs) == 1:
-            return worst
-        lane = self.jobs[outcomes.index(worst)].name
-        return Outcome(worst.code, f"all lanes have stopped; {lane}: {worst.reason}")
+        worst = self.worst
+        return worst if worst is None or len(self.jobs) == 1 else replace(worst, reason=f"all have stopped; {worst.reason}")
+
+    @property
+    def worst(self) -> Outcome | None:
+        """Of the lanes that stopped by themselves so far, the one with the worst code; None: none has."""
+        ended = [(job, job.outcome) for job in self.jobs]
+        known = [(job, outcome) for job, outcome in ended if outcome is not None]
+        if not known:
+            return None
+        job, worst = max(known, key=lambda one: one[1].code != ExitCode.OK)
+        return worst if len(self.jobs) == 1 else replace(worst, reason=f"{job.name}: {worst.reason}")
 
     def events(self) -> list[Event]:
         """What happened lately, oldest first; with the lane's name if there are several."""

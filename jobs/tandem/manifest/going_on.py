@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from shlex import quote
 
 
 def accepting_command(manifest: Path | str) -> str:
     """The command by which a stopped job goes on with what has changed."""
-    return f"tandem run {manifest} --accept-changes"
+    return f"tandem run {quote(str(manifest))} --accept-changes"
 
 
 def how_to_accept(manifest: Path | str, environment: Mapping[str, str]) -> str:
@@ -17,5 +18,5 @@ def how_to_accept(manifest: Path | str, environment: Mapping[str, str]) -> str:
         )
     return (
         f"use `{accepting_command(manifest)}` when the job is stopped, or, while its other replicas run and it takes "
-        f"snapshots, `tandem upgrade {manifest}`"
+        f"snapshots, `tandem upgrade {quote(str(manifest))}`"
     )

@@ -101,6 +101,12 @@ def test_the_worst_end_counts(outcomes: tuple[Outcome, Outcome]) -> None:
     assert f"o.lane-{outcomes.index(BAD)}: no such topic" in found.reason
 
 
+def test_a_lane_that_gave_up_counts_also_if_the_others_were_stopped() -> None:
+    stopped = lanes(Job("o.lane-0", None), Job("o.lane-1", BAD))
+    assert stopped.worst == Outcome(ExitCode.REFUSED, "o.lane-1: no such topic")
+    assert lanes(Job("o.lane-0", None), Job("o.lane-1", None)).worst is None
+
+
 def test_the_only_job_speaks_for_itself() -> None:
     alone = lanes(Job("o", BAD, Event(1.0, "replica-0", "started")))
     assert alone.outcome == BAD

@@ -76,3 +76,13 @@ def test_replicas_do_not_fight_for_the_metrics_port_of_the_manifest() -> None:
     planned = planned_processes(manifest("heartbeat", replicas=3, metrics={"port": 9100}))
 
     assert [process.metrics_port for process in planned[:3]] == [9100, 9101, 9102]
+
+
+def test_a_command_line_names_files_by_paths_that_hold_in_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (replica, *_) = planned_processes(manifest("heartbeat", replicas=1))
+
+    argv = replica.argv(Path("m.yaml"), Path("run"), "INFO")
+
+    assert argv[3] == str(tmp_path / "m.yaml")
+    assert argv[argv.index("--run-directory") + 1] == str(tmp_path / "run")

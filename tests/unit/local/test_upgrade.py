@@ -125,3 +125,11 @@ def test_a_running_job_does_not_go_on_with_changes_by_a_second_run(
 
     assert result.exit_code == 78
     assert f"flights is running. It goes on with what has changed by `tandem upgrade {job.path}`" in result.output
+
+
+def test_a_file_is_the_same_by_whatever_path_it_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = manifest(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    by_name = load(Path("flights.yaml"))
+    with running(job, tmp_path) as directory, pytest.raises(UpgradeError, match="this very file"):
+        Upgrade(directory, job, by_name, "generation-4", Unasked(), begun).run()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import logging
@@ -163,3 +164,16 @@ def test_a_level_of_a_librarys_own_is_written_as_the_one_below(capsys: pytest.Ca
 def test_a_folder_of_ones_own_packages_is_no_library(capsys: pytest.CaptureFixture[str]) -> None:
     say("job", "no rate", path="/srv/our-packages/job.py")
     assert capsys.readouterr().err == "no rate\n"
+
+
+class Full(io.StringIO):
+    """A log on a disk that is full."""
+
+    def write(self, text: str) -> int:  # noqa: ARG002
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.usefixtures("configured")
+def test_a_line_that_cannot_be_written_is_lost_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", Full())
+    logs.get_logger("x").info("written")

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from tandem.orderer.main import _check_lanes
+from tandem.process.ending import EndKind, kind_of
+from tandem.process.entry import REFUSALS
 from tandem.process.info import RefusedError
 from tandem.replica.lanes_before import with_lanes
 from unit.local.test_lane_checks import JOB, begun, written
@@ -33,3 +35,7 @@ def test_one_that_has_changed_says_so_itself(tmp_path: Path) -> None:
 
 def test_before_the_job_has_begun_any_number_will_do() -> None:
     _check_lanes(None, 8)
+
+
+def test_the_refusal_is_one_that_a_restart_does_not_change() -> None:
+    assert kind_of(RefusedError("the job runs with spec.lanes: 2"), REFUSALS) is EndKind.REFUSED

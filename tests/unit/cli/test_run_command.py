@@ -1,0 +1,75 @@
+"""`tandem run`: what ends it, and what does not."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import signal
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from tandem.cli import run
+from tandem.cli.main import app
+from tandem.cli.view import View, watch
+from tandem.local import Event
+
+MANIFEST = """
+apiVersion: tandem.dev/v1alpha1
+kind: ReplicatedStreamJob
+metadata: {name: flights}
+spec:
+  job: {file: job.py}
+  kafka: {bootstrapServers: "localhost:1"}
+  sources: [{name: events, topics: [in]}]
+  sinks: [{name: out, topic: out}]
+  ordering: {mode: heartbeat, generators: 1}
+"""
+
+
+def test_ctrl_c_ends_it_before_anything_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "job.py").write_text("def job(events):\n    return events.select('key', 'value')\n")
+    (tmp_path / "flights.yaml").write_text(MANIFEST)
+    started: list[Any] = []
+    monkeypatch.setattr(run.Jars, "resolve", lambda: os.kill(os.getpid(), signal.SIGINT))
+    monkeypatch.setattr(run.LocalLanes, "start", started.append)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        result = CliRunner().invoke(app, ["run", str(tmp_path / "flights.yaml"), "--run-directory", str(tmp_path / "run")])
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+    assert result.exit_code != 0
+    assert started == []
+
+
+class Full(io.StringIO):
+    """Output on a disk that is full, or to a terminal that is gone."""
+
+    tries = 0
+
+    def write(self, text: str) -> int:  # noqa: ARG002
+        Full.tries += 1
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+class Still(View):
+    """A job of which there is always the same to say."""
+
+    def line(self) -> str:
+        return "flights runs"
+
+
+def test_output_that_cannot_be_written_does_not_end_the_job() -> None:
+    runs = iter([True] * 30)
+    happened = (Event(1.0, "replica-0", "started"),)
+
+    watch(Console(file=Full()), Still("flights", ()), lambda: next(runs, False), threading.Event(), False, lambda: happened)
+
+    assert Full.tries
+    assert next(runs, None) is None, "it has stopped watching while the job runs"
