@@ -32,7 +32,8 @@ def test_an_evaluation_goes_on_after_an_interruption_until_all_is_measured(tmp_p
     first = evaluate(folder.path, log)
     try:
         is_begun = wait_until(lambda: bool(folder.records()) or first.poll() is not None, Deadline(300))
-        assert is_begun and first.poll() is None, log.read_text()
+        assert is_begun, log.read_text()
+        assert first.poll() is None, log.read_text()
         first.send_signal(signal.SIGTERM)
         assert first.wait(120) == 130, log.read_text()
     finally:

@@ -1,7 +1,7 @@
 """`tandem upgrade`: a running job gets new code or options, one replica at a time."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
@@ -53,8 +53,8 @@ def upgrade(
     rows are the new generation's.
 
     If the new code cannot continue from the savepoint's state, or does not start, the old generation continues. To go back
-    later, upgrade to the old manifest from the same savepoint. For a job that is stopped, or takes no snapshots, use
-    tandem run MANIFEST --accept-changes.
+    later, upgrade to the old manifest from the same savepoint. One that was interrupted is finished by the same command. For
+    a job that is stopped, or takes no snapshots, use tandem run MANIFEST --accept-changes.
 
     Exit code 0: done; 1: not done, with what runs now; 78: a manifest, Kafka or the store must be fixed first.
 
@@ -69,11 +69,13 @@ def upgrade(
         wanted = meant(load(manifest.absolute()), lane)  # processes elsewhere are started with it
         # All are looked at before the first is changed: what is refused of one would leave the others half-way.
         lanes = [_look(screen, new, folder_of(new, run_directory)) for new in wanted]
-        if not any(one.change for one in lanes):
+        if not any(one.change or one.left for one in lanes):
             _leave(screen, UpgradeError(_NOTHING), lanes)
         for one in lanes:
             if one.change:
                 _upgrade(screen, one, savepoint, lanes)
+            elif one.left:
+                _finish(screen, one, lanes)
             else:
                 screen.out.print(f"{one.new.name}: nothing has changed")
 
@@ -89,6 +91,15 @@ class _Lane:
     accepted: Config
     change: str
     runs: int | None = None
+
+    @property
+    def left(self) -> tuple[str, ...]:
+        """The processes that an upgrade to the same manifest, which did not come to its end, has left behind."""
+        return self.upgrade(self.accepted.savepoint).left
+
+    def upgrade(self, savepoint: str, say: Callable[[str], None] = lambda _: None, same_files: bool = False) -> Upgrade:
+        """The way to the new manifest, from a savepoint."""
+        return Upgrade(self.directory, self.old, self.new, savepoint, self.observed, say, same_files=same_files)
 
 
 def _look(screen: Screen, new: Manifest, run_directory: Path | None) -> _Lane:
@@ -116,11 +127,23 @@ def _upgrade(screen: Screen, lane: _Lane, savepoint: str, lanes: Sequence[_Lane]
         name = savepoint or _savepoint(old, new, lane.accepted.generation + 1)
         screen.out.print(f"upgrading {old.name} from {old.path} to {new.path}, savepoint {name}: {lane.change}")
         same = not has_other_files(new, lane.accepted)
-        lane.runs = Upgrade(lane.directory, old, new, name, lane.observed, screen.out.print, same_files=same).run()
+        lane.runs = lane.upgrade(name, screen.out.print, same_files=same).run()
     except (UpgradeError, RefusedError, CodeNotFoundError) as error:
         _leave(screen, error, lanes, new.name)
     back = "" if same else f"; back: tandem upgrade {quote(str(old.path))} --savepoint {quote(name)}"
     screen.out.print(f"{new.name} runs generation {lane.runs}{back}")
+
+
+def _finish(screen: Screen, lane: _Lane, lanes: Sequence[_Lane]) -> None:
+    """Move what an upgrade has left behind; leaves with what went wrong."""
+    screen.out.print(
+        f"going on with the upgrade of {lane.new.name} to {lane.new.path}: {', '.join(lane.left)} are left"
+    )
+    try:
+        lane.runs = lane.upgrade(lane.accepted.savepoint, screen.out.print).finish()
+    except UpgradeError as error:
+        _leave(screen, error, lanes, lane.new.name)
+    screen.out.print(f"{lane.new.name} runs generation {lane.runs}")
 
 
 def _leave(screen: Screen, error: Exception, lanes: Sequence[_Lane], name: str = "") -> NoReturn:

@@ -83,7 +83,9 @@ def running(place: Place, fresh: bool = False) -> Iterator[DevServers]:
         try:
             servers = _started(place, fresh, stack)
         except OSError as error:
-            raise EmbeddedError(f"cannot write into {place.state}: {error}. Give another folder with --state") from error
+            raise EmbeddedError(
+                f"cannot write into {place.state}: {error}. Give another folder with --state"
+            ) from error
         yield servers
 
 

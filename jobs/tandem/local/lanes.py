@@ -43,7 +43,11 @@ class LocalLanes:
         if any(job.outcome is None for job in self.jobs):
             return None
         worst = self.worst
-        return worst if worst is None or len(self.jobs) == 1 else replace(worst, reason=f"all have stopped; {worst.reason}")
+        return (
+            worst
+            if worst is None or len(self.jobs) == 1
+            else replace(worst, reason=f"all have stopped; {worst.reason}")
+        )
 
     @property
     def worst(self) -> Outcome | None:

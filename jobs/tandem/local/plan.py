@@ -1,6 +1,7 @@
 """Which processes a job has on one machine, and how each is started."""
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -52,6 +53,11 @@ class PlannedProcess:
         if self.beside:
             options += ["--replica", self.beside]
         return (sys.executable, "-m", module, str(manifest.absolute()), *options)
+
+
+def manifest_in(argv: Sequence[str]) -> str:
+    """The path of the manifest in a command line that `PlannedProcess.argv` made; "": in another one."""
+    return argv[3] if len(argv) > 3 and argv[1] == "-m" else ""
 
 
 def planned_processes(manifest: Manifest) -> tuple[PlannedProcess, ...]:

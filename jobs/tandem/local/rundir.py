@@ -31,7 +31,7 @@ class ProcessState:
 
     `state`: `running`, `paused`, `restarting` (waits for its next start), `down` (stays down: it was stopped, or is
     being held), or `given up`; `reason` says why it ended, `end` of which kind that is (`ending.EndKind`).
-    `started_at`: Unix time, s, of its latest start.
+    `started_at`: Unix time, s, of its latest start. `manifest`: the path of the one that it runs, or ran last.
     """
 
     name: str
@@ -43,6 +43,7 @@ class ProcessState:
     exit_code: int | None = None
     reason: str = ""
     end: str = ""
+    manifest: str = ""
 
     @property
     def running(self) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tandem.local import sessions
-from tandem.local.plan import PlannedProcess
+from tandem.local.plan import PlannedProcess, manifest_in
 from tandem.local.restarts import Decision, Ending, RestartPolicy, Then, decide
 from tandem.local.rundir import ProcessState, StartRequest
 from tandem.process.child import ChildProcess, Command
@@ -123,6 +123,7 @@ class Slot:
             exit_code=None,
             reason="",
             end="",
+            manifest=manifest_in(self.command.argv),
         )
 
     def check(self, policy: RestartPolicy, restarting: bool, job_ran: Callable[[], bool]) -> Ended | None:

@@ -85,6 +85,7 @@ class Upgrade:
 
         Raises `UpgradeError`.
         """
+        self._check_file()
         self._check()
         before = self.job.generation()
         plans = planned_processes(self.new)
@@ -94,19 +95,45 @@ class Upgrade:
             self._move(plan, before, first=plan is replicas[0])
         for plan in plans:
             if plan.kind != "replica":
-                self._restart(plan, self.new)
-                self._wait(plan.name, partial(self._is_announced, plan.name), "is up")
+                self._move_orderer(plan)
         return self.job.generation()
+
+    @property
+    def left(self) -> tuple[str, ...]:
+        """The processes that an upgrade to `new` has left with another manifest; none if it moved nobody, or all."""
+        states = _running(self.directory).processes
+        other = tuple(state.name for state in states if state.manifest != str(self.new.path.absolute()))
+        return other if len(other) < len(states) else ()
+
+    def finish(self) -> int:
+        """Move those that are `left`: the generation has begun, and the command that began it has ended before its end.
+
+        Raises `UpgradeError`.
+        """
+        self._check()
+        left = self.left
+        for plan in planned_processes(self.new):
+            if plan.kind != "replica" and plan.name in left:
+                self._move_orderer(plan)
+            elif plan.kind == "replica":
+                if plan.name in left:
+                    self.say(f"{plan.name} starts again")
+                    self._restart(plan, self.new)
+                self._wait(plan.name, partial(self.job.is_ready, plan.name), "was at the head")
+                self._is_proved(plan)
+        return self.job.generation()
+
+    def _check_file(self) -> None:
+        if self.new.path.resolve() == self.old.path.resolve() and not self.same_files:
+            raise UpgradeError(
+                "the job was started with this very file: put the changed job into another one, or stop the job and start "
+                f"it again with: {accepting_command(self.new.path)}"
+            )
 
     def _check(self) -> None:
         if self.new.name != self.old.name:
             raise UpgradeError(
                 f"the running job is {self.old.name}, the new manifest is of {self.new.name}: give both one name"
-            )
-        if self.new.path.resolve() == self.old.path.resolve() and not self.same_files:
-            raise UpgradeError(
-                "the job was started with this very file: put the changed job into another one, or stop the job and start "
-                f"it again with: {accepting_command(self.new.path)}"
             )
         if self.old.spec.replicas + self.old.spec.standbys == 1:
             raise UpgradeError(
@@ -134,9 +161,17 @@ class Upgrade:
             self.say(f"{name} goes back: {error}")
             self._restart(plan, self.old)
             raise UpgradeError(f"{error}; the old generation runs on") from error
-        proved = StartRequest(name, self._argv(plan, self.new), manifest=str(self.new.path.absolute()))
+        self._is_proved(plan)
+
+    def _is_proved(self, plan: PlannedProcess) -> None:
+        """From now on it is started again as any other, and the job's manifest is the new one."""
+        proved = StartRequest(plan.name, self._argv(plan, self.new), manifest=str(self.new.path.absolute()))
         self.directory.ask_to_start(proved)
-        self.say(f"{name} is at the head")
+        self.say(f"{plan.name} is at the head")
+
+    def _move_orderer(self, plan: PlannedProcess) -> None:
+        self._restart(plan, self.new)
+        self._wait(plan.name, partial(self._is_announced, plan.name), "is up")
 
     def _restart(self, plan: PlannedProcess, manifest: Manifest, on_trial: bool = False) -> None:
         name = plan.name

@@ -37,10 +37,14 @@ def test_ctrl_c_ends_it_before_anything_is_started(tmp_path: Path, monkeypatch: 
     (tmp_path / "flights.yaml").write_text(MANIFEST)
     started: list[Any] = []
     monkeypatch.setattr(run.Jars, "resolve", lambda: os.kill(os.getpid(), signal.SIGINT))
+    monkeypatch.setattr(run, "LocalJob", lambda *_arguments, **_options: object())
+    monkeypatch.setattr(run.Observer, "of", lambda _job: None)
     monkeypatch.setattr(run.LocalLanes, "start", started.append)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        result = CliRunner().invoke(app, ["run", str(tmp_path / "flights.yaml"), "--run-directory", str(tmp_path / "run")])
+        result = CliRunner().invoke(
+            app, ["run", str(tmp_path / "flights.yaml"), "--run-directory", str(tmp_path / "run")]
+        )
     finally:
         signal.signal(signal.SIGINT, before)
 
@@ -69,7 +73,14 @@ def test_output_that_cannot_be_written_does_not_end_the_job() -> None:
     runs = iter([True] * 30)
     happened = (Event(1.0, "replica-0", "started"),)
 
-    watch(Console(file=Full()), Still("flights", ()), lambda: next(runs, False), threading.Event(), False, lambda: happened)
+    watch(
+        Console(file=Full()),
+        Still("flights", ()),
+        lambda: next(runs, False),
+        threading.Event(),
+        False,
+        lambda: happened,
+    )
 
     assert Full.tries
     assert next(runs, None) is None, "it has stopped watching while the job runs"

@@ -42,7 +42,7 @@ class Lanes:
             self.changed.discard(old.name)
             return 1
 
-        return SimpleNamespace(run=run)
+        return SimpleNamespace(run=run, left=())
 
 
 @pytest.fixture

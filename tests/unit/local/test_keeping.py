@@ -67,6 +67,11 @@ class Job:
         assert child.wait(10)
         return child.pid
 
+    def written_pids(self) -> list[int]:
+        """Those that other commands see."""
+        written = json.loads((self.run / "job.json").read_text())
+        return [process["pid"] for process in written["processes"]]
+
     def ends(self, name: str, kind: EndKind) -> None:
         """A run ends, and says that it refuses."""
         child = self.crew.running(name)
@@ -96,7 +101,7 @@ def test_a_killed_process_is_started_again_also_where_that_cannot_be_written_dow
     assert RunDirectory(job.run).read() is not None
 
     (job.run / "job.json.tmp").rmdir()
-    job.looks_until(lambda: killed not in [state["pid"] for state in json.loads((job.run / "job.json").read_text())["processes"]])
+    job.looks_until(lambda: killed not in job.written_pids())
 
 
 def test_a_request_that_nobody_can_read_asks_for_nothing(job: Job) -> None:
@@ -106,7 +111,9 @@ def test_a_request_that_nobody_can_read_asks_for_nothing(job: Job) -> None:
     job.looks_until(lambda: not list((job.run / "start").iterdir()))
 
 
-def test_a_process_that_this_machine_cannot_start_is_tried_again_and_then_given_up_alone(job: Job, tmp_path: Path) -> None:
+def test_a_process_that_this_machine_cannot_start_is_tried_again_and_then_given_up_alone(
+    job: Job, tmp_path: Path
+) -> None:
     slot = job.crew.slot("replica-1")
     log = slot.command.log_file
     log.unlink(missing_ok=True)

@@ -78,7 +78,9 @@ def test_replicas_do_not_fight_for_the_metrics_port_of_the_manifest() -> None:
     assert [process.metrics_port for process in planned[:3]] == [9100, 9101, 9102]
 
 
-def test_a_command_line_names_files_by_paths_that_hold_in_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_line_names_files_by_paths_that_hold_in_any_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     (replica, *_) = planned_processes(manifest("heartbeat", replicas=1))
 

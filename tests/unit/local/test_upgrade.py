@@ -30,6 +30,16 @@ spec:
 """
 
 
+class Begun:
+    """A job whose new generation has begun."""
+
+    def generation(self) -> int:
+        return 4
+
+    def is_ready(self, replica: str) -> bool:  # noqa: ARG002
+        return True
+
+
 class Unasked:
     """The log and the metrics of a job: nothing of them is of interest here, but the generation."""
 
@@ -133,3 +143,31 @@ def test_a_file_is_the_same_by_whatever_path_it_is_named(tmp_path: Path, monkeyp
     by_name = load(Path("flights.yaml"))
     with running(job, tmp_path) as directory, pytest.raises(UpgradeError, match="this very file"):
         Upgrade(directory, job, by_name, "generation-4", Unasked(), begun).run()
+
+
+def test_an_upgrade_that_was_interrupted_is_finished_with_those_that_it_has_left(tmp_path: Path) -> None:
+    job = manifest(tmp_path, replicas=3)
+    (tmp_path / "new.yaml").write_text(job.path.read_text())
+    new = load(tmp_path / "new.yaml")
+    directory, said = RunDirectory(tmp_path / "run"), list[str]()
+    with directory.acquire():
+
+        def runs(*moved: str) -> Upgrade:
+            states = tuple(
+                ProcessState(plan.name, plan.kind, manifest=str(new.path if plan.name in moved else job.path))
+                for plan in planned_processes(job)
+            )
+            directory.announce(RunningJob(job.name, job.path, os.getpid(), 0.0, states))
+            return Upgrade(directory, job, new, "generation-4", Begun(), said.append, step_deadline_s=0.0)
+
+        names = [plan.name for plan in planned_processes(job)]
+        assert runs().left == runs(*names).left == ()
+        assert runs("replica-2").left == ("replica-0", "replica-1", "generator-0")
+
+        with pytest.raises(UpgradeError, match="replica-0 was not started"):
+            runs("replica-2").finish()
+        assert said == ["replica-0 starts again"]
+        (request,) = directory.take_requests()
+        assert (request.process, request.on_trial) == ("replica-0", False)
+        assert str(new.path) in request.argv
+        assert "generation-4" in request.argv
