@@ -64,8 +64,8 @@ def copy_up_to(checkpoint: Checkpoint, target: Path) -> None:
     """Link into `target` all that belongs to batches up to the checkpoint's.
 
     Its owner may be cleaning up old versions meanwhile. What vanishes is not needed for a batch that Spark still retains,
-    so only that is asked, afterwards. Raises `FileNotFoundError` if the batch is not retained any more, or the whole folder is
-    being removed.
+    so only that is asked, afterwards. Raises `FileNotFoundError` if the batch is not retained any more, or the whole folder
+    is being removed.
     """
     batch = checkpoint.batch
     for source in files_of(checkpoint.folder):

@@ -47,9 +47,9 @@ def generations_of(jobs: Sequence[Manifest]) -> list[Generation]:
             silent.append(job.name)
     if silent:
         raise NothingPublishedError(
-            f"{', '.join(silent)} {'has' if len(silent) == 1 else 'have'} published nothing yet, so there is no state to keep, "
-            "and a job can start from a savepoint only if each lane has it. None was made of the others. Try again when all "
-            "have published something, or name a lane that has: --lane"
+            f"{', '.join(silent)} {'has' if len(silent) == 1 else 'have'} published nothing yet, so there is no state to "
+            "keep, and a job can start from a savepoint only if each lane has it. None was made of the others. Try again "
+            "when all have published something, or name a lane that has: --lane"
         )
     return found
 
@@ -65,7 +65,9 @@ def keep(screen: Screen, chosen: Sequence[Chosen], name: str) -> None:
             if len(chosen) > 1:
                 error.args = (f"{job}: {error}",)
             if made:
-                screen.errors.print(f"{', '.join(made)} have savepoint {name}. The same command goes on with the others")
+                screen.errors.print(
+                    f"{', '.join(made)} have savepoint {name}. The same command goes on with the others"
+                )
             raise
         made.append(job)
 

@@ -64,7 +64,7 @@ def find_place(connection: KafkaConnection, ordering_topic: str, commits_topic: 
 def check_same_log(ordering_topic: str, position: EnginePosition, marker: Marker) -> None:
     """Raise `RefusedError` if a state stands in another log than the one of `marker`, which is of the same epoch.
 
-    A savepoint outlives the job's topics. The epochs of a log that was begun anew have the same numbers, and other records.
+    A savepoint outlives the job's topics. The epochs of a new log have the same numbers, and other records.
     """
     if marker.log_offset != position.log_offset:
         raise RefusedError(

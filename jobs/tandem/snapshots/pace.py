@@ -25,8 +25,8 @@ class SnapshotterSettings:
     def apart_ms(self, published_ms: int | None, now_ms: int) -> int:
         """How old the newest snapshot is when a replica takes the next, which has published last at `published_ms`.
 
-        One that does not publish steps in where nobody else takes any: the files of its state are others, and none of them is
-        in the store.
+        One that does not publish steps in where nobody else takes any: the files of its state are others, and none of them
+        is in the store.
         """
         publishes = published_ms is not None and now_ms - published_ms <= 2 * self.interval_ms
         return self.interval_ms if publishes else self.most_ms

@@ -137,11 +137,11 @@ class SnapshotStore:
         """
         began = self._clock_ms()
         if savepoint:
-            there, marks = self.remote.files(savepoint.rpartition("/")[0]), {}
+            is_there = savepoint in self.remote.files(savepoint.rpartition("/")[0])
         else:
-            there, marks = self._manifests()
-        its_path = savepoint or f"manifests/{manifest.name}"
-        if its_path not in there or its_path in marks:
+            paths, marks = self._manifests()
+            is_there = f"manifests/{manifest.name}" in paths.keys() - marks.keys()
+        if not is_there:
             raise NoSnapshotError(f"{savepoint or f'snapshot {manifest.name}'} was collected meanwhile")
         there = self.remote.files("objects")
         for file in manifest.files:

@@ -64,7 +64,7 @@ def live_state(
     own = re.compile(re.escape(job) + _INCARNATION)
 
     def folders() -> list[Path]:
-        found = directory.iterdir() if directory.is_dir() else ()
+        found = [*directory.iterdir()] if directory.is_dir() else []
         return [folder / "checkpoint" for folder in found if own.fullmatch(folder.name) and is_wanted(folder)]
 
     _remove_leftovers(directory)

@@ -1,9 +1,8 @@
-"""Which state gets a name: the newest one of the generation that runs, and before that has any the one that it began with."""
+"""Which state gets a name: the newest of the generation that runs; before that has any, the one that it began with."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -125,9 +124,7 @@ def test_a_name_is_used_again_for_the_same_state_only(lanes: Lanes) -> None:
 ENDS = Offsets({TopicPartition("orders", 0): 5})
 
 
-def test_a_cut_of_another_epoch_is_of_another_log(
-    lanes: Lanes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cut_of_another_epoch_is_of_another_log(lanes: Lanes, monkeypatch: pytest.MonkeyPatch) -> None:
     job, snapshot = lanes.job.lanes[0], lanes.snapshot(0, 9)
     there = of(lanes).connection
     monkeypatch.setattr(inputs, "cut_at", lambda *_: Cut(9, ENDS, 1, 0, "orderer-0"))

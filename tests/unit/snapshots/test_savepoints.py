@@ -138,13 +138,12 @@ def test_a_name_that_is_taken_while_the_objects_are_looked_at_is_refused(
             Savepoints(store).create("a", other, INPUTS)
 
     faults.set(hook)
-    for make in ("create", "save"):
-        mine = Savepoints(SnapshotStore(f"faulty://{root}"), lambda: NOW_MS)
+    for make in (
+        lambda mine: mine.create("a", snapshot, INPUTS),
+        lambda mine: mine.save("a", head(9), tmp_path / "8", INPUTS),
+    ):
         with pytest.raises(SavepointExistsError, match="there is a savepoint a already"):
-            if make == "create":
-                mine.create("a", snapshot, INPUTS)
-            else:
-                mine.save("a", head(9), tmp_path / "8", INPUTS)
+            make(Savepoints(SnapshotStore(f"faulty://{root}"), lambda: NOW_MS))
         assert Savepoints(store).get("a").snapshot == other
         Savepoints(store).delete("a")
 
