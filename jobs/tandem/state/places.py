@@ -53,9 +53,7 @@ def saved_state(store: SnapshotStore, snapshot: SnapshotManifest) -> Iterator[St
 
 
 @contextmanager
-def live_state(
-    directory: Path, job: str, is_wanted: Callable[[Path], bool] = lambda _: True
-) -> Iterator[StatePlace]:
+def live_state(directory: Path, job: str, is_wanted: Callable[[Path], bool] = lambda _: True) -> Iterator[StatePlace]:
     """The newest state that the job's replicas have on this machine, below `directory`: links to it, nothing is copied.
 
     `is_wanted` : whether the folder of an incarnation counts, e.g. as it is of the job's newest generation. The job goes on

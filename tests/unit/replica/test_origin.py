@@ -85,5 +85,7 @@ def test_a_store_that_is_away_is_no_lost_savepoint(job: Manifest, tmp_path: Path
     with pytest.raises(SnapshotStoreError, match="no route"):
         mine.fitting_savepoint("generation-1", {})
     faults.heal()
-    with pytest.raises(RefusedError, match=r"there is no savepoint generation-2: there are generation-1\. If it is lost"):
+    with pytest.raises(
+        RefusedError, match=r"there is no savepoint generation-2: there are generation-1\. If it is lost"
+    ):
         mine.fitting_savepoint("generation-2", {})

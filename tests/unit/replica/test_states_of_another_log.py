@@ -21,7 +21,9 @@ def test_the_state_of_the_very_log_is_right() -> None:
 
 @pytest.mark.parametrize("offset", [0, 40, 42])
 def test_a_state_of_another_log_is_refused_with_what_to_do(offset: int) -> None:
-    with pytest.raises(RefusedError, match=rf"epoch 7 is of another log: .* offset {offset}, .* at 41.* Choose a savepoint"):
+    with pytest.raises(
+        RefusedError, match=rf"epoch 7 is of another log: .* offset {offset}, .* at 41.* Choose a savepoint"
+    ):
         check_same_log("orders.ordering", EnginePosition(7, offset), PUBLISHED)
 
 
