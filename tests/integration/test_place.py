@@ -16,6 +16,7 @@ from tandem.kafka.client import KafkaConnection
 from tandem.kafka.headers import RowId
 from tandem.kafka.history import config_at, cut_at, last_marker
 from tandem.kafka.tail import LogTail
+from tandem.process.info import RefusedError
 from tandem.protocol.codec import decode_marker, encode_proposal
 from tandem.protocol.publication import MissingMarkerError, Publication
 from tandem.protocol.publication_rules import Delivery
@@ -81,6 +82,13 @@ def test_a_place_that_the_commits_topic_does_not_have_is_an_error(kafka: KafkaBr
 
     with pytest.raises(MissingMarkerError, match="no marker of epoch 2"):
         place_after(job, 2)
+
+
+def test_a_state_of_the_log_that_stood_there_before_is_refused(kafka: KafkaBroker, topic_prefix: str) -> None:
+    job = job_with_markers(kafka, topic_prefix, 0, 1, 2)
+
+    with pytest.raises(RefusedError, match="the state of epoch 1 is of another log: its cut stood at offset 7"):
+        find_place(job.connection, job.ordering, job.commits, EnginePosition(1, 7))
 
 
 def test_what_others_wrote_between_the_markers_is_passed_over_and_told_once(

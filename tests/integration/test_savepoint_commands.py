@@ -57,14 +57,14 @@ def store(job: WrittenJob, folder: Path) -> SnapshotStore:
     return SnapshotStore(str(folder / "snapshots" / job.name))
 
 
-def snapshot(job: WrittenJob, folder: Path, epoch: int) -> SnapshotManifest:
+def snapshot(job: WrittenJob, folder: Path, epoch: int, config: str = "c0ffee") -> SnapshotManifest:
     """What a replica saves after it has published `epoch`; the ordering topic begins with the config."""
-    checkpoint = folder / f"checkpoint-{epoch}"
+    checkpoint = folder / f"checkpoint-{epoch}-{config}"
     (checkpoint / "state" / "0" / "0").mkdir(parents=True)
     (checkpoint / "state" / "0" / "0" / f"{epoch + 1}.changelog").write_text(f"{epoch}")
     now = time.time_ns() // 1_000_000
     return store(job, folder).save(
-        SnapshotHead(job.name, epoch, epoch + 1, "c", "", now, "", "j.replica-0.1a"), checkpoint
+        SnapshotHead(job.name, epoch, epoch + 1, config, "", now, "", "j.replica-0.1a"), checkpoint
     )
 
 
@@ -108,6 +108,19 @@ def test_savepoints_are_listed_and_deleted(job: WrittenJob, tmp_path: Path) -> N
     assert Savepoints(store(job, tmp_path)).list().names == ("b",)
     again = tandem("delete", path, "a")
     assert (again.exit_code, again.stderr) == (ExitCode.FAILED, "not deleted: there is no savepoint a: there are b\n")
+
+
+@pytest.mark.parametrize("options", [("--wait", "1s"), ("--newest",)])
+def test_a_snapshot_of_an_earlier_run_is_none_of_this_one(
+    job: WrittenJob, tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    path = manifest(job, tmp_path)
+    job.run([0])
+    snapshot(job, tmp_path, 0)
+    snapshot(job, tmp_path, 900, "of another run")
+
+    assert tandem("create", path, "a", *options).exit_code == ExitCode.OK
+    assert Savepoints(store(job, tmp_path)).get("a").snapshot.epoch == 0
 
 
 def test_when_no_snapshot_comes_it_says_how_old_the_newest_one_is(job: WrittenJob, tmp_path: Path) -> None:

@@ -171,13 +171,13 @@ def test_state_variables_are_read(spark: SparkSession, place: StatePlace) -> Non
 
 def test_live_state_is_that_of_the_newest_epoch_and_the_job_goes_on(spark: SparkSession, flights: Running) -> None:
     with ExitStack() as stack:
-        place = stack.enter_context(live_state(flights.directory))
+        place = stack.enter_context(live_state(flights.directory, "flights"))
         assert place.epoch == flights.epochs - 1
         flights.run(flights.fed[-60:])
         reader = StateReader(spark, place.folder, place.batch)
         chains = find_operator(reader.operators(), "transformWithState")
         before = sorted(map(str, reader.page(chains, Part(variable="chain"), limit=10_000).rows))
-    with live_state(flights.directory) as newer:
+    with live_state(flights.directory, "flights") as newer:
         assert newer.epoch == place.epoch + 1
         reader = StateReader(spark, newer.folder, newer.batch)
         assert sorted(map(str, reader.page(chains, Part(variable="chain"), limit=10_000).rows)) != before
@@ -185,7 +185,7 @@ def test_live_state_is_that_of_the_newest_epoch_and_the_job_goes_on(spark: Spark
 
 
 def test_without_a_replica_on_this_machine_there_is_no_live_state(tmp_path: Path) -> None:
-    with pytest.raises(NoStateError, match="there is no state below"), live_state(tmp_path / "nowhere"):
+    with pytest.raises(NoStateError, match="there is no state below"), live_state(tmp_path / "nowhere", "flights"):
         pytest.fail("there was state")
 
 
@@ -196,5 +196,5 @@ def test_a_job_without_state_says_so(spark: SparkSession, tmp_path: Path) -> Non
     job.committed(0)
     job.stop()
 
-    with live_state(tmp_path) as place, pytest.raises(StatelessJobError, match="the job keeps no state"):
+    with live_state(tmp_path, "j") as place, pytest.raises(StatelessJobError, match="the job keeps no state"):
         StateReader(spark, place.folder, place.batch).operators()

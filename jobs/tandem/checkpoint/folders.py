@@ -64,7 +64,8 @@ def copy_up_to(checkpoint: Checkpoint, target: Path) -> None:
     """Link into `target` all that belongs to batches up to the checkpoint's.
 
     Its owner may be cleaning up old versions meanwhile. What vanishes is not needed for a batch that Spark still retains,
-    so only that is asked, afterwards. Raises `FileNotFoundError` if the batch is not retained any more.
+    so only that is asked, afterwards. Raises `FileNotFoundError` if the batch is not retained any more, or the whole folder
+    is being removed.
     """
     batch = checkpoint.batch
     for source in files_of(checkpoint.folder):
@@ -75,7 +76,7 @@ def copy_up_to(checkpoint: Checkpoint, target: Path) -> None:
             with suppress(FileNotFoundError):
                 link(source, destination)
     newest = max(_numbers(checkpoint.folder / "commits"), default=-1)
-    if newest - batch > RETAINED_BATCHES // 2 or not (target / "commits" / str(batch)).exists():
+    if newest < batch or newest - batch > RETAINED_BATCHES // 2 or not (target / "commits" / str(batch)).exists():
         raise FileNotFoundError(f"{checkpoint.folder}: batch {batch} is not retained any more, the newest is {newest}")
 
 
@@ -154,7 +155,7 @@ def _newest(folder: Path, last_published: int) -> Checkpoint | None:
 def _numbers(folder: Path) -> set[int]:
     try:
         return {int(path.name) for path in folder.iterdir() if path.name.isdigit()}
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return set()
 
 

@@ -12,6 +12,7 @@ from tandem.local.lane_change_process import UnfinishedError, change_in_a_proces
 from tandem.manifest import load
 from tandem.process.info import ExitCode, RefusedError
 from tandem.replica.lanes_before import lanes_before
+from tandem.snapshots import SnapshotStoreError
 
 
 def lanes(
@@ -43,8 +44,8 @@ def lanes(
     screen = Screen()
     with screen.telling("the number of lanes was not changed", manifest):
         job = load(manifest)
-        store_of(job)
         try:
+            store_of(job)
             before, count = lanes_before(job, must_know=True), job.spec.lanes
             if before == count:
                 screen.out.print(f"{job.name} has {count} lanes")
@@ -53,7 +54,7 @@ def lanes(
                 screen.out.print(f"{job.name} has not run yet: it begins with {count} lanes")
                 return
             change_in_a_process(job, before, only_check)
-        except (UnfinishedError, ConnectionFailedError, ReadTimeoutError, KafkaException) as error:
+        except (UnfinishedError, ConnectionFailedError, ReadTimeoutError, KafkaException, SnapshotStoreError) as error:
             screen.errors.print(f"the change of the number of lanes did not come to its end: {error}", style="red")
             raise typer.Exit(ExitCode.FAILED) from error
         except RefusedError as error:

@@ -1,7 +1,6 @@
 """`tandem savepoint`: snapshots with a name, which stay."""
 
 import json as json_module
-import os
 import tempfile
 from pathlib import Path
 from typing import Annotated
@@ -10,29 +9,16 @@ import typer
 from rich import box
 from rich.table import Table
 
+from tandem.cli.creating import chosen, described, generations_of, keep, lacking
 from tandem.cli.lanes import Lane, meant, the_one
 from tandem.cli.restore import restore
 from tandem.cli.run import parse_duration
 from tandem.cli.stores import SavepointName, Screen, ago, short, size_text, store_of
 from tandem.cli.validate import ManifestFile
-from tandem.kafka.client import KafkaConnection
-from tandem.kafka.errors import MissingTopicError
-from tandem.kafka.history import last_marker
-from tandem.kafka.topics import Topics
-from tandem.manifest import Manifest, Spec, load
+from tandem.manifest import Manifest, load
 from tandem.process.info import ExitCode
-from tandem.snapshots import (
-    Listing,
-    NoSnapshotError,
-    Savepoint,
-    Savepoints,
-    SnapshotManifest,
-    SnapshotStore,
-    newest_snapshot,
-    not_before_epoch,
-)
-from tandem.state import inputs_of, rescale_savepoint, state_session
-from tandem.waiting import Deadline
+from tandem.snapshots import Listing, Savepoint, Savepoints, UnknownSavepointError
+from tandem.state import rescale_savepoint, state_session
 
 savepoint_app = typer.Typer(
     name="savepoint",
@@ -71,15 +57,8 @@ def create(
     screen = Screen()
     with screen.telling("no savepoint was made", manifest):
         jobs = meant(load(manifest), lane)
-        for job in jobs:
-            Savepoints(store_of(job)).check_free(name)
-        for job in jobs:
-            store = store_of(job)
-            connection = KafkaConnection(job.kafka_properties(os.environ)).silent
-            _check_logs(job, connection)
-            snapshot = _chosen(screen, job, connection, store, None if newest else wait, f"{manifest} {name}")
-            made = Savepoints(store).create(name, snapshot, inputs_of(job, connection, snapshot))
-            screen.out.print(f"savepoint {name} of job {job.name}: {_described(made)}")
+        asked = generations_of(lacking(screen, jobs, name))
+        keep(screen, [chosen(screen, one, None if newest else wait, f"{manifest} {name}") for one in asked], name)
 
 
 @savepoint_app.command("list")
@@ -90,7 +69,7 @@ def list_(
 ) -> None:
     """Show the savepoints of a job.
 
-    Exit code 0: listed; 1: some are damaged, or the store is unavailable; 78: the manifest must be fixed first.
+    Exit code 0: listed; 1: some are damaged; 78: the manifest or the store must be fixed first.
     """
     screen = Screen()
     with screen.telling("savepoints cannot be listed", manifest):
@@ -121,13 +100,24 @@ savepoint_app.command()(restore)
 def delete(manifest: ManifestFile, name: SavepointName, lane: Lane = None) -> None:
     """Delete a savepoint. Files that only it needs are removed within half an hour, while the job runs.
 
-    Exit code 0: deleted; 1: no such savepoint, or the store is unavailable; 78: the manifest must be fixed first.
+    Exit code 0: deleted; 1: no such savepoint; 78: the manifest or the store must be fixed first.
     """
     screen = Screen()
     with screen.telling("not deleted", manifest):
-        for job in meant(load(manifest), lane):
-            Savepoints(store_of(job)).delete(name)
-            screen.out.print(f"savepoint {name} of job {job.name} is deleted")
+        jobs, without = meant(load(manifest), lane), []
+        for job in jobs:
+            try:
+                Savepoints(store_of(job)).delete(name)
+            except UnknownSavepointError:
+                if len(jobs) == 1:
+                    raise
+                without.append(job.name)
+            else:
+                screen.out.print(f"savepoint {name} of job {job.name} is deleted")
+        if len(without) == len(jobs):
+            raise UnknownSavepointError(f"no lane has a savepoint {name}")
+    if without:
+        screen.errors.print(f"{', '.join(without)} had no savepoint {name}")
 
 
 @savepoint_app.command()
@@ -144,7 +134,7 @@ def rescale(
 
     The whole state is read and written once, on this machine; the job is not affected, and need not run.
 
-    Exit code 0: created; 1: not created; 78: the manifest must be fixed first.
+    Exit code 0: created; 1: not created; 78: the manifest or the store must be fixed first.
 
     Examples:
 
@@ -160,61 +150,7 @@ def rescale(
             screen.errors.print(f"dividing {size_text(old.snapshot.size)} of state into {partitions} partitions …")
             with state_session(job, Path(folder) / "scratch") as spark:
                 made = rescale_savepoint(spark, savepoints, old, partitions, to, Path(folder))
-        screen.out.print(f"savepoint {to} of job {job.name}: {_described(made)}")
-
-
-def _chosen(
-    screen: Screen, job: Manifest, connection: KafkaConnection, store: SnapshotStore, wait_s: float | None, again: str
-) -> SnapshotManifest:
-    """The snapshot to keep: the newest one, or after at most `wait_s` one that includes all that is published by now."""
-    if wait_s is None:
-        return newest_snapshot(store)
-    marker = last_marker(connection, job.model.topics.commits)
-    if marker is None:
-        raise NoSnapshotError(f"job {job.name} has published nothing yet: there is no state to keep")
-    try:
-        with screen.doing(f"Waiting for a snapshot of epoch {marker.epoch:,} or later, for at most {wait_s:.0f} s …"):
-            return newest_snapshot(store, not_before_epoch(marker.epoch), Deadline(wait_s))
-    except NoSnapshotError as error:
-        wanted = f"no snapshot of epoch {marker.epoch:,}, the last one published, appeared within {wait_s:.0f} s"
-        if error.newest is None:
-            raise NoSnapshotError(f"{wanted}, and there is no older one: does the job run?") from error
-        newest = f"the newest one is of epoch {error.newest.epoch:,}, taken {ago(error.newest.taken_at_ms)} ago"
-        raise NoSnapshotError(
-            f"{wanted}; {newest}. If the job runs, --wait for longer than {patience(job.spec)}; if it has "
-            f"stopped, take that one: tandem savepoint create {again} --newest"
-        ) from error
-
-
-def patience(spec: Spec) -> str:
-    """In words, how long it may take until a snapshot includes what is published now."""
-    snapshots = f"spec.snapshots.interval ({spec.snapshots and spec.snapshots.interval})"
-    if spec.engine == "microBatch":
-        return snapshots
-    return f"{snapshots} and twice spec.ordering.barrierInterval ({spec.ordering.barrier_interval}) together"
-
-
-def _check_logs(job: Manifest, connection: KafkaConnection) -> None:
-    """Within seconds: Kafka answers, and the job has run there."""
-    topics = Topics(connection)
-    topics.partitions([topic for source in job.spec.sources for topic in source.topics])
-    try:
-        topics.partitions([job.model.topics.ordering, job.model.topics.commits])
-    except MissingTopicError as error:
-        raise NoSnapshotError(f"job {job.name} has never run on this Kafka: there is no state to keep") from error
-
-
-def _described(made: Savepoint) -> str:
-    snapshot = made.snapshot
-    return (
-        f"epoch {snapshot.epoch:,}, {size_text(snapshot.size)} in {len(snapshot.files):,} files, {_partitions(made)}, "
-        f"taken {ago(snapshot.taken_at_ms)} ago"
-    )
-
-
-def _partitions(savepoint: Savepoint) -> str:
-    count = savepoint.partitions
-    return "no state" if count == 0 else f"{count} partition{'' if count == 1 else 's'} of state"
+        screen.out.print(f"savepoint {to} of job {job.name}: {described(made)}")
 
 
 def _table(listing: Listing) -> Table:

@@ -12,10 +12,12 @@ from typing import Annotated, Any
 import typer
 from pyspark.sql import SparkSession
 
+from tandem.cli.kept import known_lineages
 from tandem.cli.lanes import Lane, the_one
 from tandem.cli.stores import Screen, ago, store_of
 from tandem.cli.validate import ManifestFile
 from tandem.manifest import Manifest, load
+from tandem.replica.local_savepoints import lineage_of
 from tandem.snapshots import Savepoints, newest_snapshot
 from tandem.state import (
     KeptTable,
@@ -78,7 +80,7 @@ def state(
 
     The job is not touched, and need not run.
 
-    Exit code 0: shown; 1: no such state, operator or key, with what exists; 78: the manifest must be fixed.
+    Exit code 0: shown; 1: no such state, operator or key, with what exists; 78: the manifest or the store must be fixed.
 
     Examples:
 
@@ -103,7 +105,7 @@ def state(
         job = the_one(load(manifest), lane)
         with (
             screen.doing("Fetching the state, and starting Spark to read it …"),
-            _place(job, savepoint, live) as place,
+            _place(screen, job, savepoint, live) as place,
             tempfile.TemporaryDirectory(prefix="tandem-spark-") as scratch,
             state_session(job, Path(scratch)) as spark,
         ):
@@ -196,13 +198,18 @@ def _read(asked: _Asked, job: Manifest, place: StatePlace, spark: SparkSession) 
     return _Rows(f"operator {chosen.id} ({chosen.kind})", head, pages)
 
 
-def _place(job: Manifest, savepoint: str | None, live: bool) -> AbstractContextManager[StatePlace]:
-    if live:
-        return live_state(job.checkpoint_directory)
-    store = store_of(job)
-    return saved_state(
-        store, newest_snapshot(store) if savepoint is None else Savepoints(store).get(savepoint).snapshot
-    )
+def _place(screen: Screen, job: Manifest, savepoint: str | None, live: bool) -> AbstractContextManager[StatePlace]:
+    store = None if live else store_of(job)
+    if store is not None and savepoint is not None:
+        return saved_state(store, Savepoints(store).get(savepoint).snapshot)
+    lineages = known_lineages(job)
+    if lineages is None:
+        screen.errors.print(f"Kafka does not say what {job.name} runs: the newest state of any run of it is shown")
+    if store is None:
+        return live_state(
+            job.checkpoint_directory, job.name, lambda folder: lineages is None or lineage_of(folder) in lineages
+        )
+    return saved_state(store, newest_snapshot(store, lineages=lineages))
 
 
 def _operators_json(listed: list[tuple[Operator, list[Shape]]]) -> dict[str, Any]:

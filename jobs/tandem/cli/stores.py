@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, TextIO
+from typing import Annotated, Final, TextIO
 
 import typer
 from confluent_kafka import KafkaException
@@ -19,11 +19,27 @@ from tandem.kafka.errors import TandemKafkaError
 from tandem.manifest import Manifest, ManifestError, SecretError, UnknownLaneError
 from tandem.process.errors import EmbeddedError
 from tandem.process.info import ExitCode
-from tandem.snapshots import SnapshotError, SnapshotStore
+from tandem.snapshots import SnapshotError, SnapshotStore, SnapshotStoreError
 from tandem.state import StateError
 from tandem.status.page import PIPE_WIDTH
 
 SavepointName = Annotated[str, typer.Argument(metavar="NAME", help="Letters, digits, dots, dashes and underscores.")]
+
+
+class NoStoreError(SnapshotError):
+    """The manifest names no snapshot store."""
+
+
+_TO_BE_FIXED: Final = (
+    TandemKafkaError,
+    KafkaException,
+    SecretError,
+    EmbeddedError,
+    UnknownLaneError,
+    SnapshotStoreError,
+    NoStoreError,
+)
+"""The manifest, Kafka or the store: a process would refuse to start as well."""
 
 
 class Screen:
@@ -52,12 +68,12 @@ class Screen:
         except ManifestError as error:
             show_problems(self.out, manifest, error.problems)
             raise typer.Exit(ExitCode.REFUSED) from error
+        except _TO_BE_FIXED as error:
+            self.errors.print(f"{doing}: {error}", style="red")
+            raise typer.Exit(ExitCode.REFUSED) from error
         except (SnapshotError, StateError) as error:
             self.errors.print(f"{doing}: {error}", style="red")
             raise typer.Exit(ExitCode.FAILED) from error
-        except (TandemKafkaError, KafkaException, SecretError, EmbeddedError, UnknownLaneError) as error:
-            self.errors.print(f"{doing}: {error}", style="red")
-            raise typer.Exit(ExitCode.REFUSED) from error
 
 
 def _error_stream() -> TextIO:
@@ -67,10 +83,6 @@ def _error_stream() -> TextIO:
     except (OSError, ValueError):
         pass  # no stream of the system's: nothing can turn it away
     return sys.stderr
-
-
-class NoStoreError(SnapshotError):
-    """The manifest names no snapshot store."""
 
 
 def store_of(manifest: Manifest) -> SnapshotStore:

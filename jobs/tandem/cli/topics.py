@@ -81,7 +81,8 @@ def delete(
     Of a job with lanes: those of all lanes that it has or has had, as their logs tell; with --lane, that lane's, but not the
     dead letters, which all lanes share.
 
-    Exit code 0: deleted; 1: the job runs, or not all could be deleted; 78: the manifest or Kafka must be fixed first.
+    Exit code 0: deleted; 1: the job runs, or not all could be deleted; 78: the manifest, Kafka or the store must be fixed
+    first.
 
     Examples:
 

@@ -1,6 +1,5 @@
 """`tandem upgrade`: a running job gets new code or options, one replica at a time."""
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,11 +8,11 @@ from typing import Annotated, Final, NoReturn
 
 import typer
 
+from tandem.cli.kept import Generation, name_for
 from tandem.cli.lanes import Lane, folder_of, meant
 from tandem.cli.running import RunFolder, find_job
-from tandem.cli.stores import NoStoreError, Screen, store_of
+from tandem.cli.stores import NoStoreError, Screen
 from tandem.cli.validate import ManifestFile
-from tandem.kafka.client import KafkaConnection
 from tandem.local import RunDirectory
 from tandem.local.changes import has_other_files, what_has_changed
 from tandem.local.upgrade import ObservedJob, Upgrade, UpgradeError
@@ -23,8 +22,7 @@ from tandem.manifest.identity import lanes_of, parts_of
 from tandem.process.info import ExitCode, RefusedError
 from tandem.protocol.values import Config
 from tandem.replica.lanes_before import how_to_change
-from tandem.snapshots import Savepoints, newest_snapshot
-from tandem.state import inputs_of
+from tandem.snapshots import Savepoints
 
 _NOTHING: Final = (
     "nothing has changed that the job's rows depend on, neither its files nor the static tables and other things that its "
@@ -124,8 +122,11 @@ def _upgrade(screen: Screen, lane: _Lane, savepoint: str, lanes: Sequence[_Lane]
     """Upgrade a job, or one lane of it; leaves with what went wrong."""
     old, new = lane.old, lane.new
     try:
-        name = savepoint or _savepoint(old, new, lane.accepted.generation + 1)
-        screen.out.print(f"upgrading {old.name} from {old.path} to {new.path}, savepoint {name}: {lane.change}")
+        name, of = savepoint, ""
+        if not name:
+            name, epoch = _savepoint(lane)
+            of = f" of epoch {epoch:,}"
+        screen.out.print(f"upgrading {old.name} from {old.path} to {new.path}, savepoint {name}{of}: {lane.change}")
         same = not has_other_files(new, lane.accepted)
         lane.runs = lane.upgrade(name, screen.out.print, same_files=same).run()
     except (UpgradeError, RefusedError, CodeNotFoundError) as error:
@@ -158,18 +159,18 @@ def _leave(screen: Screen, error: Exception, lanes: Sequence[_Lane], name: str =
     raise typer.Exit(ExitCode.FAILED if isinstance(error, UpgradeError) else ExitCode.REFUSED) from error
 
 
-def _savepoint(job: Manifest, new: Manifest, generation: int) -> str:
-    """Name the newest snapshot; the name is kept if a try before this one has made it."""
+def _savepoint(lane: _Lane) -> tuple[str, int]:
+    """Name the newest snapshot; returns the name and the epoch. A savepoint of the same state is taken as it is."""
+    generation = lane.accepted.generation + 1
     try:
-        store = store_of(job)
+        chosen = Generation.of(lane.old).newest()
     except NoStoreError as error:
         raise UpgradeError(
             "a running job's next generation starts from a savepoint, and this job takes no snapshots. Stop it, and start "
-            f"it with: {accepting_command(new.path)}, which needs none. The job continues unchanged"
+            f"it with: {accepting_command(lane.new.path)}, which needs none. The job continues unchanged"
         ) from error
-    savepoints, name = Savepoints(store), f"generation-{generation}"
-    if name not in savepoints.list().names:
-        snapshot = newest_snapshot(store)
-        connection = KafkaConnection(job.kafka_properties(os.environ)).silent
-        savepoints.create(name, snapshot, inputs_of(job, connection, snapshot))
-    return name
+    listing = Savepoints(chosen.generation.store).list()
+    name = name_for(chosen.snapshot, f"generation-{generation}", listing)
+    if name not in listing.names:
+        chosen.keep(name)
+    return name, chosen.snapshot.epoch

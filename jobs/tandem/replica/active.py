@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -45,6 +44,7 @@ from tandem.replica.warm import Warm, join_slots
 from tandem.replica.watches import watch
 from tandem.snapshots import Snapshotter
 from tandem.waiting import Deadline
+from tandem.waits import Task
 
 _CHECK_S = 0.1
 _PENDING: Final = {False: 16, True: 2}
@@ -80,14 +80,13 @@ class Active:
         setting.reporter.health.pause()
         starting = setting.waits.task()
         starting.begins("the state to go on from, and Spark's query")
-        position = _restored(prepared)
+        position = _restored(prepared, starting)
         prepared.states.compared(position.epoch)
         failure = FirstFailure()
         epochs = HandedEpochs(position)
         snapshotter = _snapshots(prepared, stack)
-        on_published = _nothing if snapshotter is None else snapshotter.offer
         with setting.room(prepared.engine.given), ThreadPoolExecutor(1, "place") as beside:
-            looped = beside.submit(_begin, warm, position, epochs, on_published, failure)
+            looped = beside.submit(_begin, warm, position, epochs, snapshotter, failure)
             fetcher = EpochFetcher(setting.clients.connection, setting.clients.inputs, epochs)
 
             def on_epoch(epoch: int, table: pa.Table, inputs: str) -> None:
@@ -191,8 +190,8 @@ class Active:
         return error
 
 
-def _restored(prepared: Prepared) -> EnginePosition:
-    """Restore the state to go on from."""
+def _restored(prepared: Prepared, task: Task) -> EnginePosition:
+    """Restore the state to go on from. `task`: says what that waits for."""
     clients, generation = prepared.setting.clients, prepared.membership.config.generation
     if prepared.engine.job.begins_anywhere:
         position = prepared.states.begin_after(clients.newest_published())
@@ -201,8 +200,9 @@ def _restored(prepared: Prepared) -> EnginePosition:
     last_published = prepared.shipping.last_published
     if last_published is None:
         last_published = clients.newest_published().epoch
-    position = prepared.states.restore(last_published, prepared.shipping)
-    if position.epoch < 0 and generation > 0 and not prepared.engine.keeps_state:
+    begins_anywhere = generation > 0 and not prepared.engine.keeps_state
+    position = prepared.states.restore(last_published, prepared.shipping, None if begins_anywhere else task)
+    if position.epoch < 0 and begins_anywhere:
         position = prepared.states.begin_after(clients.newest_published())  # any state is right for such a job
     prepared.folders.restored_epoch = position.epoch
     return position
@@ -253,7 +253,7 @@ def _begin(
     warm: Warm,
     position: EnginePosition,
     epochs: HandedEpochs,
-    on_published: Callable[[int, str], None],
+    snapshotter: Snapshotter | None,
     failure: FirstFailure,
 ) -> Loop:
     """Find the place in both logs, and begin to read on from there."""
@@ -277,10 +277,13 @@ def _begin(
     def on_compared(epoch: int) -> None:
         prepared.states.compared(epoch)
         prepared.shipping.published(epoch)
+        if snapshotter is not None and not setting.reporter.candidate:
+            snapshotter.offer_of_another(epoch)
 
     loop = Loop(core, Ports(clients.logs, output.appender, on_marked, on_compared, task), failure)
     reader = LogReader(clients.events(place, place.starts), loop.post, failure)
-    ports = StepPorts(Fencer(clients.connection), writer, output.troubles, on_published)
+    offer = _nothing if snapshotter is None else snapshotter.offer
+    ports = StepPorts(Fencer(clients.connection), writer, output.troubles, offer)
     epochs.connect(loop.post, lambda: loop.is_behind)
     loop.connect(reader, Steps(ports, reader, loop.post, failure), epochs)
     setting.reporter.state = lambda: core.state

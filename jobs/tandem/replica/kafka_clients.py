@@ -10,15 +10,16 @@ from tandem.intake.fetch import EpochFetcher
 from tandem.kafka.batches import MakeLimits, OnThrottled
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.epoch_producer import EpochProducer
-from tandem.kafka.history import decisions_after, last_marker, markers_back_to, watermarks
+from tandem.kafka.history import current_config, decisions_after, last_marker, markers_back_to, watermarks
 from tandem.kafka.plain_producer import PlainProducer
 from tandem.kafka.tail import LogTail
 from tandem.kafka.transactions import TransactionalProducer
 from tandem.manifest import Manifest
+from tandem.process.info import RefusedError
 from tandem.protocol.decisions import Decisions
 from tandem.protocol.publication import MissingMarkerError
 from tandem.protocol.publication_rules import Delivery
-from tandem.protocol.values import Marker
+from tandem.protocol.values import Config, Marker
 from tandem.replica.log_events import LogEvents
 from tandem.replica.past import PastEpochs
 from tandem.topics.declared import LogTopics, isolation_levels, names_for
@@ -42,7 +43,8 @@ class Place:
 def find_place(connection: KafkaConnection, ordering_topic: str, commits_topic: str, position: EnginePosition) -> Place:
     """The place of a replica whose engine stands at `position`: every marker after it will be read, and compared.
 
-    Raises `MissingMarkerError` if the commits topic does not reach back to `position`.
+    Raises `MissingMarkerError` if the commits topic does not reach back to `position`; `RefusedError` if that is of another
+    log.
     """
     beginning, _ = watermarks(connection, commits_topic, _TIMEOUT_S)
     if position.epoch < 0:
@@ -53,9 +55,24 @@ def find_place(connection: KafkaConnection, ordering_topic: str, commits_topic: 
     if not found:
         raise MissingMarkerError(f"{commits_topic} has no marker of epoch {position.epoch}, at which the state stands")
     offset, marker = found[0]  # one that came late, after a pause, may stand behind markers that are still to be read
+    check_same_log(ordering_topic, position, marker)
     decisions = decisions_after(connection, ordering_topic, marker)
     starts = {ordering_topic: position.log_offset + 1, commits_topic: offset + 1}
     return Place(decisions, position.epoch + 1, starts, marker.owner)
+
+
+def check_same_log(ordering_topic: str, position: EnginePosition, marker: Marker) -> None:
+    """Raise `RefusedError` if a state stands in another log than the one of `marker`, which is of the same epoch.
+
+    A savepoint outlives the job's topics. The epochs of a new log have the same numbers, and other records.
+    """
+    if marker.log_offset != position.log_offset:
+        raise RefusedError(
+            f"the state of epoch {position.epoch:,} is of another log: its cut stood at offset {position.log_offset:,}, and "
+            f"in {ordering_topic} that of this epoch stands at {marker.log_offset:,}. The job's topics were deleted, or "
+            "Kafka was set up again, after the state was saved, so its epochs had other records. Choose a savepoint that "
+            "was made since (tandem savepoint list), or none"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +116,10 @@ class KafkaClients:
     def newest_marker(self) -> Marker | None:
         """The last marker; None: nothing is published. Raises `ReadTimeoutError`."""
         return last_marker(self.connection, self.logs.commits)
+
+    def newest_config(self) -> Config | None:
+        """The config of the job's newest generation; None: it never ran. Raises `TandemKafkaError`."""
+        return current_config(self.connection, self.logs.ordering, self.logs.commits)
 
     def place_at(self, position: EnginePosition) -> Place:
         """The place in both logs of a replica whose engine stands at `position`. Raises `MissingMarkerError`."""

@@ -33,6 +33,7 @@ from tandem.replica.prepared import Prepared
 from tandem.replica.setting import Setting, new_incarnation
 from tandem.replica.tables import TableError
 from tandem.replica.warm import Warm, warm_up
+from tandem.snapshots import SnapshotStoreError
 from tandem.status.metrics import ReplicaMetrics
 from tandem.status.reporter import Reporter
 from tandem.status.serving import LOOPBACK, Probes
@@ -52,6 +53,7 @@ KINDS: Kinds = {
     OtherJobError: EndKind.OTHER_JOB,
     JobError: EndKind.CHANGED,
     PackagesError: EndKind.UNREACHABLE,
+    SnapshotStoreError: EndKind.UNREACHABLE,
     UnlikeError: EndKind.CHANGED,
     DivergedError: EndKind.DIVERGED,
     SupersededError: EndKind.SUPERSEDED,

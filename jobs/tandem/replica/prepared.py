@@ -8,7 +8,6 @@ import time
 from collections.abc import Collection, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 from pyspark.sql.types import StructType
@@ -46,6 +45,7 @@ from tandem.replica.java_folder import java_folder
 from tandem.replica.lanes_before import check_lanes_before
 from tandem.replica.late import LateRows
 from tandem.replica.made_tables import SinkTables, begins, make_tables
+from tandem.replica.origin import origin_of
 from tandem.replica.other_run import other_run_of
 from tandem.replica.partitioning import PartitionedSources, refuse_scattered
 from tandem.replica.postgres import check_fit, postgres_tables, prepare, refuse_earlier_runs
@@ -58,7 +58,7 @@ from tandem.replica.states import States
 from tandem.replica.table_copies import note_tables, remove_unneeded
 from tandem.replica.tables import refuse_tables_of_earlier_runs, table_sinks
 from tandem.replica.unread import UnreadRecords
-from tandem.snapshots import SnapshotStoreError, StoredTables
+from tandem.snapshots import Savepoint, SnapshotStoreError, StoredTables
 from tandem.topics.declared import check_limits, compacted_inputs, counts_read, ensure_topics, sink_topics
 
 _log = get_logger(__name__)
@@ -194,7 +194,7 @@ class _Preparation:
         # Asked after the positions: they are of these topics.
         ids = ids_of(topics, [*clients.inputs, clients.logs.commits])
         identity = identity_of(config_parts(manifest, code.content))
-        mine = Config(0, identity, starts, setting.incarnation, *self._upgrade_from(topics), ids)
+        mine = Config(0, identity, starts, setting.incarnation, *self._origin(topics, identity), ids)
         other = other_run_of(setting) if self._changes.accepted else None
         known = membership_of(clients.connection, topics, clients.logs, mine, self._changes)
         if known is None:
@@ -217,7 +217,7 @@ class _Preparation:
         if other is not None and membership.candidate:
             other.wait_until_over(membership.config, self._starting, output.while_waiting())
         self._starting.begins("the tables of the job's sinks")
-        make_tables(output.tables, rows, partial(self._is_new, membership))
+        make_tables(output.tables, rows, lambda: begins(membership.config, clients.newest_marker()))
         if not settled:
             self._belong_to(membership)
         if not membership.candidate:
@@ -227,9 +227,6 @@ class _Preparation:
         return Prepared(
             setting, folders, output, self._states, self._shipping, membership, engine, ids, computing.copies
         )
-
-    def _is_new(self, membership: Membership) -> bool:
-        return begins(membership.config, self._setting.clients.newest_marker())
 
     def _fetch(self, stored: StoredTables, computing: SparkRuntime, versions: Collection[str]) -> None:
         """A machine on which the job has not run yet has no copies of its static tables."""
@@ -291,10 +288,13 @@ class _Preparation:
         self._states.belong_to(membership.config)
         self._shipping.follow(membership.config, self._states.bases())
 
-    def _upgrade_from(self, topics: Topics) -> tuple[int, str]:
-        """The epoch and the name of the savepoint that this replica's generation starts from, if it is a new one."""
+    def _origin(self, topics: Topics, identity: str) -> tuple[int, str]:
+        """The epoch and the name of the savepoint that this replica's generation starts from, if it is a later one."""
         if not self._savepoint:
             return -1, ""
-        inputs = topics.partitions(topic for source in self._setting.spec.sources for topic in source.topics)
-        savepoint = self._states.fitting_savepoint(self._savepoint, counts_read(self._setting.manifest, inputs))
-        return savepoint.snapshot.epoch, savepoint.name
+
+        def fitting() -> Savepoint:
+            inputs = topics.partitions(topic for source in self._setting.spec.sources for topic in source.topics)
+            return self._states.fitting_savepoint(self._savepoint, counts_read(self._setting.manifest, inputs))
+
+        return origin_of(self._setting.clients.newest_config(), identity, self._savepoint, fitting)

@@ -34,6 +34,7 @@ from tandem.snapshots import (
     misfits,
     rocksdb_state_format,
 )
+from tandem.waiting import Deadline, wait_until
 from tandem.waits import Task
 
 _log = get_logger(__name__)
@@ -41,6 +42,11 @@ _log = get_logger(__name__)
 _LOST = (
     "If it is lost: give the job another value of spec.job.options, and start it with --accept-changes, so that it computes "
     "its state from its inputs again"
+)
+_STORE_S, _STORE_LOOK_S = 90.0, 1.0
+_STORE_BACK = (
+    "Bring the store of spec.snapshots back. If it is lost: name another one there, and the job computes its state from its "
+    "inputs again"
 )
 
 
@@ -80,7 +86,10 @@ class States:
         """Copies of the job's static tables; None without a store."""
 
     def fitting_savepoint(self, name: str, partitions: Mapping[str, int]) -> Savepoint:
-        """The savepoint that an upgrade starts from; `partitions`: of the sources' topics. Raises `RefusedError`."""
+        """The savepoint that an upgrade starts from; `partitions`: of the sources' topics.
+
+        Raises `RefusedError`; `SnapshotStoreError`: the store is away.
+        """
         savepoint, spec = self._savepoint(name), self._manifest.spec
         sources = layout(((source.name, source.topics) for source in spec.sources), partitions)
         found = misfits(savepoint, sources, spec.spark.parallelism)
@@ -149,12 +158,15 @@ class States:
         local = LocalBases(self.checkpoints)
         return local if self._store is None else FirstOf(local, StoredBases(self._store, self._lineages))
 
-    def restore(self, last_published: int, followed: Followed) -> EnginePosition:
+    def restore(self, last_published: int, followed: Followed, task: Task | None = None) -> EnginePosition:
         """Restore the newest state that is not after `last_published`; returns where it stands.
 
-        `followed` costs nothing to take: it is renamed, not copied.
-        Raises `RefusedError` if a generation's savepoint is needed and cannot be had.
+        `followed` costs nothing to take: it is renamed, not copied. `task`: says that the store is waited for, at most 90 s,
+        if it is away and there is no other state; None: the job can do without.
+        Raises `RefusedError` if a generation's savepoint is needed and cannot be had; `SnapshotStoreError` if the store is
+        away, and all epochs would have to be computed without it.
         """
+        away: SnapshotStoreError | None = None
         checkpoints = self.checkpoints()
         found = newest_compared(checkpoints, last_published)
         local = -1 if found is None else found.position.epoch
@@ -166,23 +178,45 @@ class States:
                 if position is not None:
                     _log.info("followed_state_used", epoch=position.epoch, last_published=last_published)
             elif source is Source.STORE:
-                position = self._newest_stored(last_published, local)
+                try:
+                    position = self._newest_stored(last_published, local)
+                except SnapshotStoreError as error:
+                    away = error
+                    _log.warning("snapshot_store_away", reason=str(error), effect="state is looked for elsewhere")
             if position is not None:
                 return position
         position = restore(checkpoints, last_published, self.checkpoint)
         if not set(checkpoints) <= set(self.checkpoints()):  # one was disowned meanwhile: this may be its state
             shutil.rmtree(self.checkpoint, ignore_errors=True)
-            return self.restore(last_published, followed)
+            return self.restore(last_published, followed, task)
+        if position.epoch < 0 <= last_published and away is not None and task is not None:
+            position = self._stored_when_back(last_published, away, task) or position
         return position if position.epoch >= 0 else self._beginning(position)
 
     def _newest_stored(self, last_published: int, newer_than: int) -> EnginePosition | None:
         if self._store is None:
             return None
-        try:
-            return self._store.newest_usable(last_published, self._lineages, self.checkpoint, newer_than=newer_than)
-        except SnapshotStoreError as error:
-            _log.warning("snapshot_store_away", reason=str(error), effect="epochs are computed again instead")
-            return None
+        return self._store.newest_usable(last_published, self._lineages, self.checkpoint, newer_than=newer_than)
+
+    def _stored_when_back(self, last_published: int, away: SnapshotStoreError, task: Task) -> EnginePosition | None:
+        """What the store has, once it answers: without it all epochs would be computed again."""
+        task.at("an answer of the snapshot store: there is no state elsewhere", lambda: _STORE_BACK)
+        found: list[EnginePosition | None] = []
+        last = away
+
+        def answers() -> bool:
+            nonlocal last
+            try:
+                found.append(self._newest_stored(last_published, -1))
+            except SnapshotStoreError as error:
+                last = error
+            return bool(found)
+
+        if not wait_until(answers, Deadline(_STORE_S), _STORE_LOOK_S):
+            raise SnapshotStoreError(
+                f"{last}. This machine has no state of the job, so all epochs would have to be computed again. {_STORE_BACK}"
+            ) from last
+        return found[0]
 
     def begin_after(self, position: EnginePosition) -> EnginePosition:
         """The state of a job without state, after any epoch: nothing but that epoch's number."""
@@ -218,6 +252,8 @@ class States:
     def _savepoint(self, name: str) -> Savepoint:
         try:
             return self._savepoints(name).get(name)
+        except SnapshotStoreError:
+            raise  # it is away: that the savepoint is lost, nobody knows
         except SnapshotError as error:
             raise RefusedError(f"savepoint {name}: {error}. {_LOST}") from error
 
@@ -241,6 +277,8 @@ class States:
         shutil.rmtree(self.checkpoint, ignore_errors=True)
         try:
             position = self._savepoints(savepoint.name).restore(savepoint, self.checkpoint)
+        except SnapshotStoreError:
+            raise
         except SnapshotError as error:
             raise RefusedError(f"savepoint {savepoint.name}: {error}") from error
         _log.info("savepoint_restored", savepoint=savepoint.name, epoch=position.epoch)

@@ -12,6 +12,7 @@ from tandem.snapshots.errors import (
     UnknownSavepointError,
 )
 from tandem.snapshots.garbage import Collected, Retention
+from tandem.snapshots.pace import SnapshotterSettings
 from tandem.snapshots.removal import remove_all
 from tandem.snapshots.savepoint_store import (
     DamagedSavepoint,
@@ -22,7 +23,7 @@ from tandem.snapshots.savepoint_store import (
     not_before_ms,
 )
 from tandem.snapshots.savepoints import Inputs, Savepoint, SourceLayout, TopicLayout, differences, layout, misfits
-from tandem.snapshots.snapshotter import SnapshotIdentity, Snapshotter, SnapshotterSettings
+from tandem.snapshots.snapshotter import SnapshotIdentity, Snapshotter
 from tandem.snapshots.store import SnapshotStore
 from tandem.snapshots.tables import StoredTables
 from tandem.snapshots.values import SnapshotFile, SnapshotHead, SnapshotManifest, batch_unless, rocksdb_state_format

@@ -2,8 +2,8 @@
 
 import time
 import uuid
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -65,15 +65,23 @@ class Savepoints:
     def create(self, name: str, snapshot: SnapshotManifest, inputs: Inputs) -> Savepoint:
         """Give a snapshot a name: from now on it stays.
 
-        Of two processes that take the same name in the same moment, one or both are refused.
+        Of two processes that take the same name in the same moment, one or both are refused, unless both have found it free
+        before either has written.
 
         Raises `SavepointNameError`, `SavepointExistsError`: the name cannot be used, or is used; `NoSnapshotError`: the
         snapshot was collected meanwhile; `SnapshotCorruptError`: a file of the snapshot is missing from the store.
         """
         self.check_free(name)
         savepoint = Savepoint(name, self._now_ms(), inputs, snapshot)
-        self._store.keep(snapshot, path_of(name), encode_savepoint(savepoint))
+        self._store.keep(snapshot, path_of(name), lambda: self._content(savepoint))
         return self._mine(savepoint)
+
+    def copy(self, name: str, savepoint: Savepoint) -> Savepoint:
+        """Give the state of a savepoint another name as well. Raises what `create` raises."""
+        self.check_free(name)
+        made = replace(savepoint, name=name, created_at_ms=self._now_ms())
+        self._store.keep(made.snapshot, path_of(name), lambda: self._content(made), path_of(savepoint.name))
+        return self._mine(made)
 
     def save(self, name: str, head: SnapshotHead, folder: Path, inputs: Inputs, rescaled_from: str = "") -> Savepoint:
         """Save all files of a checkpoint in `folder` as a savepoint. No replica finds it by itself, as it would a snapshot.
@@ -83,7 +91,7 @@ class Savepoints:
         self.check_free(name)
 
         def file(manifest: SnapshotManifest) -> tuple[str, bytes]:
-            return path_of(name), encode_savepoint(made(manifest))
+            return path_of(name), self._content(made(manifest))
 
         def made(manifest: SnapshotManifest) -> Savepoint:
             return Savepoint(name, created, inputs, manifest, rescaled_from)
@@ -152,6 +160,11 @@ class Savepoints:
             raise SnapshotManifestError(f"it is that of {savepoint.name}")
         return savepoint
 
+    def _content(self, savepoint: Savepoint) -> bytes:
+        """Of its file. To be called right before it is written: the name may have been taken while files were sent."""
+        self.check_free(savepoint.name)
+        return encode_savepoint(savepoint)
+
     def _mine(self, savepoint: Savepoint) -> Savepoint:
         """What was written just now is still there."""
         if self._read(savepoint.name) != savepoint:
@@ -178,10 +191,12 @@ def newest_snapshot(
     wanted: Wanted = lambda _: True,
     deadline: Deadline | None = None,
     looked: Callable[[SnapshotManifest | None], None] = lambda _: None,
+    lineages: Collection[str] | None = None,
 ) -> SnapshotManifest:
     """The newest snapshot, if need be after waiting until it is `wanted`; without a deadline there is no waiting.
 
-    `looked` is called with the newest one whenever it was looked for.
+    `looked` is called with the newest one whenever it was looked for. `lineages`: of these only, see `Config.lineages`; a
+    store may have snapshots of earlier generations, and of an earlier run of the job, whose topics are gone.
 
     Raises `NoSnapshotError`: there is none like that; it tells the newest one.
     """
@@ -189,10 +204,11 @@ def newest_snapshot(
 
     def is_there() -> bool:
         nonlocal newest
-        newest = store.newest()
+        newest = store.newest(lineages)
         looked(newest)
         return newest is not None and wanted(newest)
 
     if not wait_until(is_there, deadline or Deadline(0), _LOOK_EVERY_S) or newest is None:
-        raise NoSnapshotError("there is no snapshot" if newest is None else "there is no newer snapshot", newest)
+        none = "there is no snapshot" + ("" if lineages is None else " of the generation that runs now")
+        raise NoSnapshotError(none if newest is None else "there is no newer snapshot", newest)
     return newest

@@ -5,14 +5,14 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from tandem.checkpoint.folders import Checkpoint, find_newest
 from tandem.logs import get_logger
 from tandem.snapshots.errors import IncompleteCheckpointError, SnapshotCancelledError, SnapshotError
-from tandem.snapshots.garbage import Retention
 from tandem.snapshots.local import pin
+from tandem.snapshots.pace import SnapshotterSettings, left_ms
 from tandem.snapshots.store import SnapshotStore
 from tandem.snapshots.turn import Turn
 from tandem.snapshots.values import SnapshotHead, SnapshotManifest, batch_unless
@@ -39,15 +39,6 @@ class SnapshotIdentity:
     incarnation: str
     config_digest: str
     state_format: str
-
-
-@dataclass(frozen=True, slots=True)
-class SnapshotterSettings:
-    """How often any replica takes a snapshot, how many are kept, and how often garbage is looked for."""
-
-    interval_ms: int = 5_000
-    retention: Retention = field(default_factory=Retention)
-    collect_every_ms: int = 60_000
 
 
 class Snapshotter:
@@ -81,6 +72,7 @@ class Snapshotter:
         self._turn = Turn(store.remote, identity.incarnation, lease_ms, now_ms)
         self._digests: dict[int, str] = {}
         self._offered: int | None = None
+        self._own_ms: int | None = None  # when it has published itself
         self._saved = -1
         self._due_ms = 0
         self._collect_ms = now_ms() + settings.collect_every_ms
@@ -101,8 +93,20 @@ class Snapshotter:
             self._digests[epoch] = digest
             while len(self._digests) > _DIGESTS:
                 del self._digests[next(iter(self._digests))]
-            self._offered = epoch
-            self._state.notify_all()
+            now, interval_ms = self._now_ms(), self._settings.interval_ms
+            self._own_ms = now
+            if left_ms(self._due_ms, now, self._settings.most_ms) > interval_ms:
+                self._due_ms = now + interval_ms
+            self._offer(epoch)
+
+    def offer_of_another(self, epoch: int) -> None:
+        """Somebody has published `epoch`, and this replica has computed the same; see `SnapshotterSettings.apart_ms`."""
+        with self._state:
+            self._offer(epoch)
+
+    def _offer(self, epoch: int) -> None:
+        self._offered = epoch if self._offered is None else max(epoch, self._offered)
+        self._state.notify_all()
 
     @property
     def is_waiting(self) -> bool:
@@ -160,28 +164,25 @@ class Snapshotter:
         return None
 
     def _left_ms(self) -> int:
-        return 0 if self._is_last else _left_ms(self._due_ms, self._now_ms(), self._settings.interval_ms)
+        return 0 if self._is_last else left_ms(self._due_ms, self._now_ms(), self._settings.most_ms)
 
     def _attempt(self, epoch: int) -> int:
         """Take a snapshot if it is this replica's turn; returns when to look again."""
         began = self._now_ms()
         due = began + self._settings.interval_ms
-        stands_at = self._stands_at(epoch)
-        if stands_at <= self._saved and (stands_at >= 0 or self._saved < 0):
-            return began + min(_LOOK_AGAIN_MS, self._settings.interval_ms)
-        self._task.begins("the next snapshot", "an answer of the snapshot store")
         try:
+            stands_at = self._stands_at(epoch)
+            if stands_at <= self._saved and (stands_at >= 0 or self._saved < 0):
+                return began + min(_LOOK_AGAIN_MS, self._settings.interval_ms)
+            self._task.begins("the next snapshot", "an answer of the snapshot store")
             newest = self._store.newest()
             is_mine = newest is not None and newest.config_digest == self._identity.config_digest
             self._saved = newest.epoch if newest is not None and is_mine else -1
-            if self._is_last and self._saved >= epoch:
+            apart_ms = self._settings.apart_ms(self._own_ms, began)
+            if (self._is_last and self._saved >= epoch) or 0 <= stands_at <= self._saved:
                 pass
-            elif (
-                newest is not None
-                and not self._is_last
-                and 0 <= began - newest.taken_at_ms < self._settings.interval_ms
-            ):
-                due = newest.taken_at_ms + self._settings.interval_ms
+            elif newest is not None and not self._is_last and 0 <= began - newest.taken_at_ms < apart_ms:
+                due = newest.taken_at_ms + apart_ms
             elif self._turn.take():
                 try:
                     self._take(epoch)
@@ -250,7 +251,7 @@ class Snapshotter:
 
     def _collect(self) -> None:
         now = self._now_ms()
-        if _left_ms(self._collect_ms, now, self._settings.collect_every_ms) > 0 or self._stopped:
+        if left_ms(self._collect_ms, now, self._settings.collect_every_ms) > 0 or self._stopped:
             return
         self._collect_ms = now + self._settings.collect_every_ms
         self._task.at("the removal of old snapshots from the store", _goes_on)
@@ -281,9 +282,3 @@ class Snapshotter:
 
 def _goes_on() -> str:
     return "The job goes on meanwhile. See whether the store of spec.snapshots answers, and what its log says"
-
-
-def _left_ms(due_ms: int, now_ms: int, most_ms: int) -> int:
-    """How long it is until `due_ms`, which was `most_ms` away at most: if it is more now, the clock was set back."""
-    left = due_ms - now_ms
-    return left if 0 < left <= most_ms else 0

@@ -126,21 +126,28 @@ class SnapshotStore:
         )
         return manifest
 
-    def keep(self, manifest: SnapshotManifest, path: str, content: bytes) -> None:
+    def keep(self, manifest: SnapshotManifest, path: str, content: Callable[[], bytes], savepoint: str = "") -> None:
         """Write the file `path`, which names what a snapshot names, so that this stays even if the snapshot goes.
+
+        `content` : called right before it is written. `savepoint`: the path of the savepoint that the snapshot is of; "": it
+        is among the snapshots.
 
         Raises `NoSnapshotError` if the snapshot is about to go, `SnapshotCorruptError` if a file of it is missing,
         `SnapshotStoreError`.
         """
         began = self._clock_ms()
-        paths, marks = self._manifests()
-        if (its_path := f"manifests/{manifest.name}") not in paths or its_path in marks:
-            raise NoSnapshotError(f"snapshot {manifest.name} was collected meanwhile")
+        if savepoint:
+            is_there = savepoint in self.remote.files(savepoint.rpartition("/")[0])
+        else:
+            paths, marks = self._manifests()
+            is_there = f"manifests/{manifest.name}" in paths.keys() - marks.keys()
+        if not is_there:
+            raise NoSnapshotError(f"{savepoint or f'snapshot {manifest.name}'} was collected meanwhile")
         there = self.remote.files("objects")
         for file in manifest.files:
             if file.object_path not in there or there[file.object_path].size != file.size:
                 raise SnapshotCorruptError(file.path, f"{file.object_path} is missing from the store, or was cut off")
-        self._write_last(path, content, began)
+        self._write_last(path, content(), began)
 
     def _write_last(self, path: str, content: bytes, began: float) -> None:
         """Write a file that names objects which were looked for at `began`: in half the grace period they may go."""
@@ -156,9 +163,9 @@ class SnapshotStore:
         """All snapshots, newest first; manifests that cannot be read are logged and left out."""
         return tuple(newest_first(self._valid()))
 
-    def newest(self) -> SnapshotManifest | None:
-        """The newest snapshot, of any replica; None if there is none."""
-        return next(self._valid(), None)
+    def newest(self, lineages: Collection[str] | None = None) -> SnapshotManifest | None:
+        """The newest snapshot, of any replica; None if there is none. `lineages`: only of these, see `Config.lineages`."""
+        return next((one for one in self._valid() if lineages is None or one.config_digest in lineages), None)
 
     def oldest(self) -> SnapshotManifest | None:
         """The oldest snapshot that anyone may restore, of any replica; None if there is none."""

@@ -1,11 +1,12 @@
 """A copy of a job's state to look at: of a snapshot or savepoint, or of what its replicas on this machine hold."""
 
 import os
+import re
 import shutil
 import sys
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,8 @@ from tandem.waiting import Deadline, wait_until
 _NEVER: Final = sys.maxsize
 _PIN_S: Final = 10.0
 _COPY: Final = "state-copy"
+_INCARNATION: Final = r"\.[^.]+\.[^.]+"
+"""What follows a job's name in the name of an incarnation's folder. Of a lane, `job.lane-0`, it is longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,29 +53,35 @@ def saved_state(store: SnapshotStore, snapshot: SnapshotManifest) -> Iterator[St
 
 
 @contextmanager
-def live_state(directory: Path) -> Iterator[StatePlace]:
+def live_state(directory: Path, job: str, is_wanted: Callable[[Path], bool] = lambda _: True) -> Iterator[StatePlace]:
     """The newest state that the job's replicas have on this machine, below `directory`: links to it, nothing is copied.
 
-    The job goes on meanwhile; what it cleans up stays until the end of the block. Raises `NoStateError`.
+    `is_wanted` : whether the folder of an incarnation counts, e.g. as it is of the job's newest generation. The job goes on
+    meanwhile; what it cleans up stays until the end of the block. Raises `NoStateError`.
     """
+    own = re.compile(re.escape(job) + _INCARNATION)
+
+    def folders() -> list[Path]:
+        found = [*directory.iterdir()] if directory.is_dir() else []
+        return [folder / "checkpoint" for folder in found if own.fullmatch(folder.name) and is_wanted(folder)]
+
     _remove_leftovers(directory)
     copy = directory / f"{_COPY}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
     try:
-        place = _linked(directory, copy / "links")
+        place = _linked(directory, folders, copy / "links")
         relocate(place.folder)
         yield place
     finally:
         shutil.rmtree(copy, ignore_errors=True)
 
 
-def _linked(directory: Path, target: Path) -> StatePlace:
+def _linked(directory: Path, folders: Callable[[], list[Path]], target: Path) -> StatePlace:
     problem = f"there is no state below {directory}: no replica of the job has computed an epoch on this machine"
     found: list[StatePlace] = []
 
     def linked() -> bool:
         nonlocal problem
-        folders = [folder / "checkpoint" for folder in directory.iterdir()] if directory.is_dir() else []
-        newest = newest_compared(folders, _NEVER)
+        newest = newest_compared(folders(), _NEVER)
         if newest is None:
             return True
         shutil.rmtree(target, ignore_errors=True)

@@ -177,6 +177,31 @@ def test_if_its_owner_takes_the_newest_away_the_next_one_is_taken(
     assert files(target, "offsets") == {"0", "1", "2", "3"}
 
 
+def test_half_a_copy_of_a_folder_that_is_being_removed_is_no_state(
+    tmp_path: Path, target: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    older, newest = make(tmp_path / "a", last=3), make(tmp_path / "b", last=6)
+    link = os.link
+
+    def removes_when_the_commit_is_linked(source: Path, destination: Path) -> None:
+        link(source, destination)
+        if source == newest / "commits" / "6":
+            shutil.rmtree(newest)
+
+    monkeypatch.setattr(os, "link", removes_when_the_commit_is_linked)
+
+    assert restore([older, newest], 9, target) == EnginePosition(3, log_offset(3))
+    assert files(target, "commits") == {"0", "1", "2", "3"}
+
+
+@pytest.mark.parametrize("name", ["commits", "offsets"])
+def test_a_file_where_a_folder_of_a_checkpoint_should_be_is_no_state(tmp_path: Path, target: Path, name: str) -> None:
+    folder = make(tmp_path / "a", last=3)
+    shutil.rmtree(folder / name)
+    (folder / name).write_text("")
+    assert restore([folder], 9, target) == NOTHING
+
+
 def test_a_checkpoint_that_never_holds_still_is_given_up_in_the_end(
     tmp_path: Path, target: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,6 +17,7 @@ from tandem.protocol.publication import DivergedError
 from tandem.protocol.values import Marker
 from tandem.replica.identity import UnlikeError
 from tandem.replica.main import KINDS
+from tandem.snapshots import SnapshotStoreError
 
 DIVERGED = DivergedError(7, "mine", Marker(7, 0, "replica-1", "other", 3, 12))
 
@@ -44,6 +45,7 @@ def test_an_end_is_found_by_the_name_of_its_process(tmp_path: Path) -> None:
         (LostInputError("gone"), EndKind.LOST_INPUT),
         (RecreatedTopicError("other"), EndKind.REFUSED),
         (ConnectionFailedError("nobody"), EndKind.UNREACHABLE),
+        (SnapshotStoreError("away"), EndKind.UNREACHABLE),
         (JobError("raised"), EndKind.CHANGED),
         (TableChangedError("other rows"), EndKind.CHANGED),
         (UnlikeError("other plan"), EndKind.CHANGED),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tandem.cli.savepoint import patience
+from tandem.cli.creating import patience
 from tandem.manifest import Spec
 
 BODY = {

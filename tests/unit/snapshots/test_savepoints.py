@@ -118,7 +118,7 @@ def test_who_is_overwritten_in_the_same_moment_is_told(
     def hook(happens: str, path: str) -> None:
         if happens == "read" and "/savepoints/" in path:
             reads.append(path)
-            if len(reads) == 2:  # first it has looked whether the name is free
+            if len(reads) == 3:  # it has looked twice whether the name is free
                 savepoint_file(root, "a").write_bytes(theirs)
 
     faults.set(hook)
@@ -126,6 +126,41 @@ def test_who_is_overwritten_in_the_same_moment_is_told(
         Savepoints(SnapshotStore(f"faulty://{root}"), lambda: NOW_MS).create("a", snapshot, INPUTS)
     faults.heal()
     assert Savepoints(store).get("a").snapshot == other
+
+
+def test_a_name_that_is_taken_while_the_objects_are_looked_at_is_refused(
+    root: Path, tmp_path: Path, faults: type[Faults], store: SnapshotStore
+) -> None:
+    snapshot, other = saved(store, tmp_path, 7), saved(store, tmp_path, 8)
+
+    def hook(happens: str, path: str) -> None:
+        if happens == "list" and "/objects" in path and not savepoint_file(root, "a").exists():
+            Savepoints(store).create("a", other, INPUTS)
+
+    faults.set(hook)
+    for make in (
+        lambda mine: mine.create("a", snapshot, INPUTS),
+        lambda mine: mine.save("a", head(9), tmp_path / "8", INPUTS),
+    ):
+        with pytest.raises(SavepointExistsError, match="there is a savepoint a already"):
+            make(Savepoints(SnapshotStore(f"faulty://{root}"), lambda: NOW_MS))
+        assert Savepoints(store).get("a").snapshot == other
+        Savepoints(store).delete("a")
+
+
+def test_the_state_of_a_savepoint_gets_another_name_also_when_its_snapshot_is_gone(
+    store: SnapshotStore, savepoints: Savepoints, root: Path, tmp_path: Path
+) -> None:
+    first = savepoints.create("first", saved(store, tmp_path), INPUTS)
+    (root / "manifests" / first.snapshot.name).unlink()
+
+    again = savepoints.copy("again", first)
+
+    assert (again.name, again.snapshot, again.inputs) == ("again", first.snapshot, first.inputs)
+    savepoints.delete("first")
+    assert savepoints.restore(savepoints.get("again"), tmp_path / "target") == EnginePosition(7, 70)
+    with pytest.raises(NoSnapshotError, match=r"savepoints/first\.json was collected meanwhile"):
+        savepoints.copy("late", first)
 
 
 def test_an_unknown_name_tells_those_that_there_are(
@@ -209,6 +244,19 @@ def test_the_newest_snapshot_is_waited_for_until_it_is_wanted(store: SnapshotSto
     assert newest_snapshot(store, not_before_epoch(7), Deadline(5)) == older
     assert newest_snapshot(store, not_before_epoch(8), Deadline(5), looked).epoch == 8
     assert seen == [7, 7, 8]
+
+
+def test_only_snapshots_of_what_runs_now_are_looked_for(store: SnapshotStore, tmp_path: Path) -> None:
+    """The store was kept when the topics were deleted: its newest snapshot is of an epoch that is not there yet."""
+    mine = store.save(head(3, config="mine"), fill(tmp_path / "mine", {"metadata": b"m"}))
+    store.save(head(900, config="of another run"), fill(tmp_path / "theirs", {"metadata": b"t"}))
+
+    assert newest_snapshot(store, lineages=("mine", "mine of an older Tandem")) == mine
+    with pytest.raises(NoSnapshotError, match="there is no snapshot of the generation that runs now") as none:
+        newest_snapshot(store, lineages=("none",))
+    assert none.value.newest is None
+    with pytest.raises(NoSnapshotError, match="there is no newer snapshot"):
+        newest_snapshot(store, not_before_epoch(4), Deadline(0.1), lineages=("mine",))
 
 
 def test_waiting_for_a_snapshot_ends_and_tells_the_newest(store: SnapshotStore, tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ import pytest
 
 from tandem.snapshots import SnapshotStore
 from tandem.snapshots.turn import Turn
-from unit.snapshots.snapshot_builders import Faults, fill
-from unit.snapshots.snapshotting import DEADLINE_S, INTERVAL_MS, Clock, Start, newest, taken_by, until
+from unit.snapshots.snapshot_builders import Faults, epoch_files, fill
+from unit.snapshots.snapshotting import DEADLINE_S, INTERVAL_MS, Clock, Replica, Start, newest, taken_by, until
 
 
 def test_what_another_replica_has_just_taken_is_not_taken_again(start: Start, root: Path, clock: Clock) -> None:
@@ -40,6 +40,55 @@ def test_while_one_replica_takes_a_snapshot_no_other_does(start: Start, root: Pa
     go_on.set()
     until(lambda: newest(root) == 1 and one.snapshotter.is_waiting, "a snapshot of epoch 1")
     assert taken_by(root) == [(1, "j.replica-0.1a")]
+
+
+def computed(replica: Replica, last: int) -> None:
+    """It has committed the epochs up to `last`, and has published none of them."""
+    for epoch in range(1, last + 1):
+        fill(replica.checkpoint, epoch_files(epoch))
+
+
+def test_a_replica_that_does_not_publish_steps_in_where_who_does_takes_no_snapshots(
+    start: Start, root: Path, clock: Clock
+) -> None:
+    one, other = start("replica-0"), start("replica-1")
+    one.publish(1)
+    until(lambda: newest(root) == 1 and one.is_idle, "a snapshot of epoch 1")
+    one.snapshotter.stop()
+    computed(other, 2)
+
+    for _ in range(2):
+        clock.now_ms += INTERVAL_MS
+        other.snapshotter.offer_of_another(2)
+        until(lambda: other.snapshotter.is_waiting, "it has looked")
+    assert taken_by(root) == [(1, "j.replica-0.1a")], "it is the turn of who publishes"
+
+    clock.now_ms += INTERVAL_MS
+    other.snapshotter.offer_of_another(2)
+    until(lambda: newest(root) == 2, "a snapshot of the other one")
+
+
+def test_a_replica_that_catches_up_takes_none_that_is_older_than_the_newest(
+    start: Start, root: Path, clock: Clock
+) -> None:
+    one, other = start("replica-0"), start("replica-1")
+    computed(one, 4)
+    one.publish(5)
+    until(lambda: newest(root) == 5, "a snapshot of epoch 5")
+    clock.now_ms += 100 * INTERVAL_MS
+    computed(other, 3)
+    other.snapshotter.offer_of_another(3)
+    until(lambda: other.snapshotter.is_waiting, "it has looked")
+    assert taken_by(root) == [(5, "j.replica-0.1a")]
+
+
+def test_what_was_published_by_a_replica_is_not_forgotten_when_its_marker_is_read(start: Start, root: Path) -> None:
+    replica = start()
+    computed(replica, 1)
+    replica.publish(2)
+    replica.snapshotter.offer_of_another(1)
+    until(lambda: newest(root) == 2, "a snapshot of epoch 2")
+    assert [manifest.digest for manifest in SnapshotStore(str(root)).list()] == ["digest of 2"]
 
 
 def test_the_turn_of_one_that_died_is_void_after_a_while(root: Path, clock: Clock) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tandem.snapshots import snapshotter as module
 from unit.snapshots.snapshot_builders import Faults, epoch_files, fill
 from unit.snapshots.snapshotting import DEADLINE_S, DEFAULTS, INTERVAL_MS, Clock, Start, newest, until
 
@@ -51,6 +52,23 @@ def test_a_state_that_cannot_be_taken_is_warned_about(start: Start, root: Path, 
     replica.publish(1)
     until(lambda: any("state/0/0: version 1 of 2 is missing" in line for line in warnings), "a warning")
     assert newest(root) == -1
+
+
+def test_a_checkpoint_that_cannot_be_looked_at_for_a_moment_ends_no_later_snapshot(
+    start: Start, root: Path, clock: Clock, warnings: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    replica = start()
+    with monkeypatch.context() as patched:
+        patched.setattr(module, "find_newest", fails)
+        replica.publish(1)
+        until(lambda: any("Too many open files" in line for line in warnings), "a warning")
+        until(lambda: replica.snapshotter.is_waiting, "the try to end")
+    clock.now_ms += INTERVAL_MS
+    replica.publish(2)
+    until(lambda: newest(root) == 2, "a snapshot")
 
 
 def test_a_snapshot_that_does_not_come_about_is_named_until_one_does(
