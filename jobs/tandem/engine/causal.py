@@ -14,7 +14,7 @@ from tandem.intake.fetch import AnswerSource, Fetched
 from tandem.jobapi.questions import Question
 from tandem.kafka.errors import LostInputError
 from tandem.logs import get_logger
-from tandem.protocol.determinants import MOST_BYTES, size_of
+from tandem.protocol.determinants import MOST_BYTES, is_utf8, size_of
 from tandem.protocol.values import Answers
 
 _log = get_logger(__name__)
@@ -68,16 +68,14 @@ class Causal:
                 _log.warning("no_answer", question=question.name, epoch=epoch, reason=result.reason)
                 answers += [None] * question.expected(call)
                 missing, reason = missing + question.expected(call), result.reason
-            else:
-                answers += [self._fitting(question, epoch, answer) for answer in question.checked(call, result)]
+                continue
+            for answer in question.checked(call, result):
+                if unfit := _unfit(answer):
+                    _log.warning("answer_unfit", question=question.name, epoch=epoch, reason=unfit)
+                    missing, reason = missing + 1, unfit
+                answers.append(None if unfit else answer)
         self.on_calls(question.name, len(answers), missing, reason)
         return tuple(answers)
-
-    def _fitting(self, question: Question, epoch: int, answer: str | None) -> str | None:
-        if size_of(answer) <= MOST_BYTES:
-            return answer
-        _log.warning("answer_too_large", question=question.name, epoch=epoch, bytes=size_of(answer), most=MOST_BYTES)
-        return None
 
     def _complete(self, fetched: Fetched, answers: Mapping[str, Answers | None]) -> Fetched:
         columns = []
@@ -91,3 +89,12 @@ class Causal:
                 )
             columns.append(question.spread(fetched, (None,) * expected if given is None else given))
         return replace(fetched, answers=tuple(columns))
+
+
+def _unfit(answer: str | None) -> str:
+    """Why an answer cannot be used; "": it can."""
+    if not is_utf8(answer):
+        return "the answer has half of a surrogate pair, so it is no UTF-8"
+    if size_of(answer) > MOST_BYTES:
+        return f"the answer has {size_of(answer)} bytes as JSON, over {MOST_BYTES}"
+    return ""

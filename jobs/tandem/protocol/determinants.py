@@ -14,6 +14,15 @@ def size_of(answer: str | None) -> int:
     return len(json.dumps(answer)) + 1
 
 
+def is_utf8(answer: str | None) -> bool:
+    """Whether an answer can be written as UTF-8: a half of a surrogate pair can be JSON, but no column holds it."""
+    try:
+        (answer or "").encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def in_parts(
     epoch: int, name: str, answers: Sequence[str | None], proposer: str, most_bytes: int = MOST_BYTES
 ) -> list[Determinant]:
