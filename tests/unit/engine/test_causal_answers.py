@@ -127,23 +127,6 @@ def test_a_long_answer_goes_in_parts_and_one_that_is_too_long_counts_as_none(log
     assert [determinant.part for determinant in log.appended] == [0, 1]
 
 
-def test_an_answer_that_is_no_utf8_counts_as_none(log: Log) -> None:
-    asked = Replica("a", log, asking(lambda records: ["\ud83d", "fits"]))
-    calls: list[tuple[str, int, int, str]] = []
-    asked.causal.on_calls = lambda *what: calls.append(what)
-
-    assert answers(asked.answered(fetched(0, ["p", "q"]))) == {"score": {"p": None, "q": "fits"}}
-    assert calls == [("score", 2, 1, "the answer has half of a surrogate pair, so it is no UTF-8")]
-
-
-def test_an_answer_in_the_log_that_is_no_utf8_is_the_same_in_all_replicas(log: Log) -> None:
-    log.append(Determinant(0, "score", 0, 1, ("x\ud83d", "é"), "a"))
-
-    for name in ("a", "b"):
-        reader = Replica(name, log, asking(changing()))
-        assert answers(reader.answered(fetched(0, ["p", "q"]))) == {"score": {"p": "x?", "q": "é"}}
-
-
 def test_who_did_not_answer_last_time_leaves_a_moment_to_who_did(log: Log) -> None:
     asked: list[str] = []
 
