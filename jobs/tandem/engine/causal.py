@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from tandem.engine.calls import Calls, Failure
 from tandem.engine.interface import StoppedError
-from tandem.intake.fetch import AnswerSource, Fetched
+from tandem.intake.fetch import Answered, AnswerSource, Fetched
 from tandem.jobapi.questions import Question
 from tandem.kafka.errors import LostInputError
 from tandem.logs import get_logger
@@ -87,7 +87,7 @@ class Causal:
         return tuple(answers)
 
     def _complete(self, fetched: Fetched, answers: Mapping[str, Answers | None]) -> Fetched:
-        columns, room = [], self._most_bytes
+        columns, room = list[Answered](), self._most_bytes
         for name, question in self.questions.items():
             expected, epoch = question.count(fetched), fetched.range.epoch
             given = answers.get(name)

@@ -50,8 +50,8 @@ _FILES: Final = (
     "ctx.spark.read, e.g. ctx.spark.read.text(...)"
 )
 _CUT: Final = (
-    "cuts off a DataFrame's plan and keeps its rows, which are then compared with nothing: replicas could compute with other "
-    "ones. Remove it: Tandem keeps what a static table held when the job's generation began"
+    "cuts off a DataFrame's plan and keeps its rows, which are then compared with nothing: replicas could compute with "
+    "others. Remove it: Tandem keeps what a static table held when the job's generation began"
 )
 
 _REFUSED: Final[tuple[tuple[type, tuple[str, ...], str], ...]] = (

@@ -91,16 +91,16 @@ def explained(error: BaseException, heap: str, last: EpochSize | None, small: st
 
 
 def exceeds_arrow(error: BaseException) -> bool:
-    """Whether an epoch's output is larger than Arrow holds: no record is the cause by itself, and a restart does not help."""
+    """Whether an epoch's output is larger than Arrow holds: no record is the cause alone, and a restart does not help."""
     texts = [f"{one} {getattr(one, '_stackTrace', '')}" for one in _chain(error)]
     return any(_TO_ARROW in text and _OVER_ARROW.search(text) is not None for text in texts)
 
 
 def _output_too_large(last: EpochSize) -> EpochTooLargeError:
     return EpochTooLargeError(
-        f"the rows that the job makes of epoch {last.epoch}, with {last.records:,} records of {in_mib(last.size)} in all, are "
-        "over 2 GiB, which a column of Arrow holds, for all sinks together. The epoch is in the log, and stays as it is; "
-        "nothing is lost. Let the job's code make less of its records, and let it go on with the changed code. For epochs "
+        f"the rows that the job makes of epoch {last.epoch}, with {last.records:,} records of {in_mib(last.size)} in all, "
+        "are over 2 GiB, which a column of Arrow holds, for all sinks together. The epoch is in the log, and stays as it "
+        "is; nothing is lost. Let the job's code make less of its records, and let it go on with the changed code. For epochs "
         "that are not cut yet, lower spec.ordering.maxRecordsPerEpoch or spec.ordering.maxBytesPerEpoch"
     )
 

@@ -105,8 +105,8 @@ _NUMBERS: Final[Mapping[str, tuple[type, ...]]] = {
 def as_determinant(function: Callable[[int], Any], schema: str = "") -> Callable[[int], str | None]:
     """What answers with a function's value, as the JSON that the column of `ctx.determinant` is read from.
 
-    `schema` : of the column. What is returned raises `TypeError`: the value is no JSON, or no number where the column is one,
-    which Spark would read as null.
+    `schema` : of the column. What is returned raises `TypeError`: the value is no JSON, or no number where the column is
+    one, which Spark would read as null.
     """
     numbers = _NUMBERS.get(schema.strip().upper())
 

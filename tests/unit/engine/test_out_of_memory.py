@@ -49,7 +49,8 @@ def test_a_jvm_that_says_nothing_tells_by_its_exit_code(monkeypatch: pytest.Monk
 def of_arrow(said: str, at: str) -> StreamingQueryException:
     error = StreamingQueryException("[STREAM_FAILED] Query [id = 1] terminated with exception: boom SQLSTATE: XXKST")
     cause = UnknownException(said)
-    cause._stackTrace = f"{said}\n\tat org.apache.arrow.vector.X.y(X.java:1)\n\tat tandem.{at}(Z.java:2)"  # type: ignore[attr-defined]
+    stack = f"{said}\n\tat org.apache.arrow.vector.X.y(X.java:1)\n\tat tandem.{at}(Z.java:2)"
+    cause._stackTrace = stack  # type: ignore[attr-defined]
     error._cause = cause  # type: ignore[attr-defined]
     return error
 

@@ -37,7 +37,7 @@ def test_an_answer_in_the_log_that_is_no_utf8_is_the_same_in_all_replicas(log: L
 @pytest.mark.parametrize(
     ("value", "schema", "reason"),
     [
-        ("1.5", "DOUBLE", "TypeError: the function returned a str of 3 for a column DOUBLE, which Spark reads as null"),
+        ("1.5", "DOUBLE", "TypeError: the function returned a str for a column DOUBLE, which Spark reads as null"),
         (1.5, "int", "TypeError: the function returned a float for a column int, which Spark reads as null"),
         (True, "BIGINT", "TypeError: the function returned a bool for a column BIGINT, which Spark reads as null"),
         ({1.5}, "STRING", "TypeError: Object of type set is not JSON serializable"),
