@@ -100,8 +100,8 @@ def _output_too_large(last: EpochSize) -> EpochTooLargeError:
     return EpochTooLargeError(
         f"the rows that the job makes of epoch {last.epoch}, with {last.records:,} records of {in_mib(last.size)} in all, "
         "are over 2 GiB, which a column of Arrow holds, for all sinks together. The epoch is in the log, and stays as it "
-        "is; nothing is lost. Let the job's code make less of its records, and let it go on with the changed code. For epochs "
-        "that are not cut yet, lower spec.ordering.maxRecordsPerEpoch or spec.ordering.maxBytesPerEpoch"
+        "is; nothing is lost. Let the job's code make less of its records, and let it go on with the changed code. For "
+        "epochs that are not cut yet, lower spec.ordering.maxRecordsPerEpoch or spec.ordering.maxBytesPerEpoch"
     )
 
 

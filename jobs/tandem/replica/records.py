@@ -80,7 +80,9 @@ def _records(rows: EpochRows, sinks: SinkTopics, refused: Mapping[int, str]) -> 
         if topic is not None:
             reason = reason or _unfit(topic, key, value, partition, users, sinks)
         if topic is None or reason or isinstance(users, str):
-            row = row_json(table[TABLE_PREFIX + sink], index) if topic is None and TABLE_PREFIX + sink in names else None
+            row = (
+                row_json(table[TABLE_PREFIX + sink], index) if topic is None and TABLE_PREFIX + sink in names else None
+            )
             letter = encoded(row_letter(sink, rows.epoch, index, key, reason), row, sinks.max_record_bytes)
             yield OutputRecord(sinks.dead_letter, letters_key(index), letter, own, 0)
             continue

@@ -214,5 +214,7 @@ def test_a_lambda_of_java_has_the_same_name_in_every_jvm(number: str) -> None:
     said = f"User defined function (`Halves$$Lambda{number}`: (int) => int) failed."
     raised = StreamingQueryException(f"[FAILED_EXECUTE_UDF] {said} SQLSTATE: 39000\n")
 
-    assert job_fault(raised) == "[FAILED_EXECUTE_UDF] User defined function (`Halves$$Lambda/0x…`: (int) => int) failed."
+    assert (
+        job_fault(raised) == "[FAILED_EXECUTE_UDF] User defined function (`Halves$$Lambda/0x…`: (int) => int) failed."
+    )
     assert "$$Lambda/0x…`" in str(record_fault(of_java(IllegalArgumentException(said))))

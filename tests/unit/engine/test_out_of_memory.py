@@ -58,15 +58,21 @@ def of_arrow(said: str, at: str) -> StreamingQueryException:
 OVERSIZED = "org.apache.arrow.vector.util.OversizedAllocationException: Memory required for vector is (2147483648)"
 
 
-@pytest.mark.parametrize("said", [OVERSIZED, "java.lang.OutOfMemoryError: Required length exceeds implementation limit"])
+@pytest.mark.parametrize(
+    "said", [OVERSIZED, "java.lang.OutOfMemoryError: Required length exceeds implementation limit"]
+)
 def test_output_over_what_arrow_holds_is_refused_and_no_record_is_to_blame(said: str) -> None:
     error = of_arrow(said, "EpochBridge.toArrow")
     found = explained(error, "8g", EpochSize(7, 3, 2 * MIB))
 
     assert isinstance(found, EpochTooLargeError)
-    assert str(found).startswith("the rows that the job makes of epoch 7, with 3 records of 2.0 MiB in all, are over 2 GiB")
+    assert str(found).startswith(
+        "the rows that the job makes of epoch 7, with 3 records of 2.0 MiB in all, are over 2 GiB"
+    )
     assert "lower spec.ordering.maxRecordsPerEpoch or spec.ordering.maxBytesPerEpoch" in str(found)
-    assert not Failed(EpochRange(7, Offsets(), Offsets(), 0, 0, 0), pa.RecordBatch.from_pydict({}), error).concerns_records
+    assert not Failed(
+        EpochRange(7, Offsets(), Offsets(), 0, 0, 0), pa.RecordBatch.from_pydict({}), error
+    ).concerns_records
 
 
 def test_a_function_whose_input_is_over_what_arrow_holds_is_another_matter() -> None:

@@ -18,7 +18,7 @@ def log() -> Log:
 
 
 def test_an_answer_that_is_no_utf8_counts_as_none(log: Log) -> None:
-    asked = Replica("a", log, asking(lambda records: ["\ud83d", "fits"]))
+    asked = Replica("a", log, asking(lambda _: ["\ud83d", "fits"]))
     calls: list[tuple[str, int, int, str]] = []
     asked.causal.on_calls = lambda *what: calls.append(what)
 
