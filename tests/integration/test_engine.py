@@ -161,7 +161,9 @@ def test_a_constant_that_changes_from_build_to_build_is_refused(job: Job, name: 
 def test_a_determined_plan_passes(job: Job) -> None:
     def build() -> DataFrame:
         events = job.sources["events"].withWatermark("timestamp", "1 minute")
-        counted = events.groupBy(F.window("timestamp", "1 hour"), "key").agg(F.count("*").alias("n"))
+        counted = events.groupBy(F.window("timestamp", "1 hour"), "key").agg(
+            F.count("*").alias("n"), F.mode(F.hex("value"))
+        )
         parts = ["to_date(window.start) > date'2024-01-01'", "'now' AS topic", "CAST('2024-01-01' AS DATE)"]
         parts += ["aes_encrypt(key, '0000111122223333', 'ECB') AS a"]
         parts += ["aes_encrypt(key, '0000111122223333', 'GCM', 'DEFAULT', substr(sha2(key, 256), 1, 12)) AS b"]

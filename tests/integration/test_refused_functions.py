@@ -36,6 +36,7 @@ OF_TANDEM = {
     "waiting for any query": ("ctx.spark.streams.awaitAnyTermination()", "waits for a query"),
     "a stream of its own": ("ctx.spark.readStream.format('rate').load()", "opens a stream of its own"),
     "the session's end": ("ctx.spark.stop()", "stops Spark, which Tandem still needs"),
+    "a checkpoint of a table": ("ctx.spark.range(3).localCheckpoint()", "cuts off a DataFrame's plan"),
     "files as an RDD": ("ctx.spark.sparkContext.textFile('job.py')", "reads files past Tandem"),
     "a table by JDBC": ("ctx.spark.read.format('jdbc').option('url', 'jdbc:x').load()", "a static table from jdbc"),
 }

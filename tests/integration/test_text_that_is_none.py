@@ -29,10 +29,10 @@ def test_a_record_that_is_no_text_comes_through_a_cast_to_string_as_it_is(spark:
     header = F.struct(F.col("text").alias("key"), F.lit(b"x").alias("value"))
     job.start({"out": text.select(F.col("text").alias("value"), F.array(header).alias("headers")), "archive": text})
 
-    rows = EpochRows.of(0, job.run(0, [Record(b"plain"), Record(BAD)]), ordered=False)
+    rows = EpochRows.of(0, job.run(0, [Record(b"plain"), Record(BAD)]), ordered=True)
     job.stop()
 
-    letter, out = records_of(rows, SinkTopics({"out": "out"}, {"out": 1}, "letters", 1_000))
+    out, letter = records_of(rows, SinkTopics({"out": "out"}, {"out": 1}, "letters", 1_000))
     assert (out.topic, out.value, out.headers[-1]) == ("out", b"plain", ("plain", b"x"))
     assert letter.topic == "letters"
     MakingTableWriter("job", [TableSink("archive", "parquet", str(tmp_path / "archive"))]).write(rows)

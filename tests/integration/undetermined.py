@@ -58,6 +58,11 @@ UNDETERMINED: dict[str, tuple[Callable[[DataFrame], DataFrame], str]] = {
         lambda d: d.select(F.kll_sketch_merge_bigint("value", "key").alias("value")),
         "approx_percentile()",
     ),
+    "the most frequent bytes": (lambda d: d.groupBy().agg(F.mode("value").alias("value")), "mode() of BINARY"),
+    "the most frequent bytes in SQL": (
+        lambda d: d.selectExpr("array(value) AS v").groupBy().agg(F.expr("mode(v)[0]").alias("value")),
+        "F.mode(F.hex(...))",
+    ),
     "the account that a replica runs under": (lambda d: d.selectExpr("current_user() AS value"), "current_user()"),
     "non-deterministic UDF": (
         lambda d: d.select(F.udf(lambda value: value).asNondeterministic()("value").alias("value")),

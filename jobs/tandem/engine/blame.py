@@ -22,6 +22,7 @@ from tandem.engine.faults import (
     record_fault,
 )
 from tandem.engine.kept_state import ANOTHER_NAME, CANNOT_GO_ON
+from tandem.engine.memory import exceeds_arrow
 from tandem.engine.trial import NotSearchedError, TrialError
 from tandem.jobapi.errors import EpochError, JobError
 from tandem.logs import get_logger
@@ -57,11 +58,12 @@ _PYTHON_REMEDY = "catch the error in the function, or filter such records out be
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """An epoch that failed with `error`, and its records."""
+    """An epoch that failed with `error` after `took_s` seconds, and its records."""
 
     epoch: EpochRange
     batch: pa.RecordBatch
     error: StreamingQueryException
+    took_s: float = 0.0
 
     @property
     def position(self) -> EnginePosition:
@@ -72,6 +74,8 @@ class Failed:
     def concerns_records(self) -> bool:
         """Whether a record may be the cause."""
         text = str(self.error)
+        if exceeds_arrow(self.error):
+            return False
         if job_fault(self.error) is not None:
             return True
         return plan_fault(self.error) is None and not any(name in text for name in _NOT_OF_A_RECORD)
@@ -148,6 +152,13 @@ def about(
     said = any_fault(error).rstrip(".")
     remedy = _how_to_go_on(error, command, may_leave)
     return EpochError(failed.epoch.epoch, f"the job raised while it ran: {said}. {where}.", remedy)
+
+
+def not_found(failed: Failed, trouble: TrialError, command: str) -> Exception:
+    """What to raise of an epoch whose records cannot be tried one by one: another try would come to the same end."""
+    if job_fault(failed.error) is None:
+        return failed.error
+    return about(failed, failed.error, None, f"the record was not found: {trouble}", command, takes_letters=False)
 
 
 def repeated(failed: Failed, said: str, tries: int, nothing: str, command: str) -> EpochError:

@@ -47,6 +47,8 @@ _INIT_FAILED = "TransformWithStateInPySpark driver worker exited unexpectedly"
 _FRAME = re.compile(r'== DataFrame ==\n"(\w+)" was called from\n([^\n]+):(\d+)')
 _SQL = re.compile(r"== SQL [^\n]*==\n([^\n]*)\n( *)(\^+)")
 _ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}")
+_LAMBDA = re.compile(r"(?<=\$\$Lambda)\$\d+\b")
+"""The number that Java up to 20 gives the class of a lambda, another one in each JVM."""
 _CRASH = re.compile(r"SparkException: ([^\n]+)")
 _SHOWN = 100
 """Characters of a key or value."""
@@ -86,7 +88,7 @@ def job_fault(error: BaseException) -> str | None:
         said += f" (`{frame[1]}`, {Path(frame[2]).name}:{frame[3]})"
     elif (sql := _SQL.search(after)) is not None:
         said += f" (in `{sql[1][len(sql[2]) :][: len(sql[3])]}`)"
-    return _ADDRESS.sub("0x…", said)
+    return _lasting(said)
 
 
 def record_fault(error: BaseException) -> str | None:
@@ -129,7 +131,7 @@ def _named(cause: BaseException) -> tuple[str, str]:
     if isinstance(cause, UnknownException) and (java := _JAVA.fullmatch(text)) is not None:
         name, said = java[1], java[2] or ""
     # Whether an expression is compiled makes the difference of Scala's words before it.
-    return name, _ADDRESS.sub("0x…", said.removeprefix("requirement failed: "))
+    return name, _lasting(said.removeprefix("requirement failed: "))
 
 
 def plan_fault(error: BaseException) -> str | None:
@@ -196,6 +198,11 @@ def _raised_by_init(error: BaseException) -> str | None:
     cause: BaseException | None = getattr(error, "_cause", None)
     while cause is not None:
         if TRACEBACK in (text := str(cause)):
-            return _ADDRESS.sub("0x…", worker_error(text))
+            return _lasting(worker_error(text))
         cause = getattr(cause, "_cause", None)
     return None
+
+
+def _lasting(text: str) -> str:
+    """Without what differs between processes: a replica's dead letters have the same text as those of the others."""
+    return _ADDRESS.sub("0x…", _LAMBDA.sub("", text))

@@ -16,6 +16,7 @@ import pyspark.sql.udtf
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
+from pyspark.sql.classic.dataframe import DataFrame
 from pyspark.sql.readwriter import DataFrameWriter, DataFrameWriterV2
 from pyspark.sql.streaming.query import StreamingQuery, StreamingQueryManager
 from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
@@ -48,6 +49,10 @@ _FILES: Final = (
     "reads files past Tandem, which keeps what a static table held when the job's generation began. Read them with "
     "ctx.spark.read, e.g. ctx.spark.read.text(...)"
 )
+_CUT: Final = (
+    "cuts off a DataFrame's plan and keeps its rows, which are then compared with nothing: replicas could compute with "
+    "others. Remove it: Tandem keeps what a static table held when the job's generation began"
+)
 
 _REFUSED: Final[tuple[tuple[type, tuple[str, ...], str], ...]] = (
     (DataStreamWriter, ("start", "toTable"), _START),
@@ -58,6 +63,7 @@ _REFUSED: Final[tuple[tuple[type, tuple[str, ...], str], ...]] = (
         ("create", "replace", "createOrReplace", "append", "overwrite", "overwritePartitions"),
         _WRITE,
     ),
+    (DataFrame, ("checkpoint", "localCheckpoint"), _CUT),
     (StreamingQuery, ("awaitTermination", "processAllAvailable"), _WAIT),
     (StreamingQueryManager, ("awaitAnyTermination",), _WAIT),
     (DataStreamReader, ("load", "table", "changes", "json", "orc", "parquet", "text", "csv", "xml"), _READ),

@@ -32,6 +32,10 @@ _REAPED_S: Final = 3.0
 _OUT_OF_MEMORY = re.compile(r"OutOf\w*Memory\w*(?:Error|Exception)[^\n]*")
 _HOPELESS_PER_BYTE: Final = 4
 """No plan does with less heap for a byte of an epoch (measured): with more than that missing, a restart would not help."""
+_OVER_ARROW = re.compile(r"OversizedAllocationException|Required (?:length exceeds|array (?:length|size) too large)")
+"""What Java says of a column, or of an array of bytes, over 2 GiB."""
+_TO_ARROW: Final = "EpochBridge.toArrow"
+"""In the stack where an epoch's rows leave Spark."""
 _BASE_BYTES: Final = 256 * 2**20
 _MIB: Final = 2**20
 
@@ -64,6 +68,8 @@ def explained(error: BaseException, heap: str, last: EpochSize | None, small: st
     `last` : the epoch that was computed; None: none was yet.
     `small` : what is known against the container's memory, "": nothing.
     """
+    if last is not None and exceeds_arrow(error):
+        return _output_too_large(last)
     text = str(error)
     found = _OUT_OF_MEMORY.search(text)
     code = jvm_exit_code(wait=isinstance(error, Py4JError | OSError | EOFError))
@@ -82,6 +88,21 @@ def explained(error: BaseException, heap: str, last: EpochSize | None, small: st
             f"Spark's JVM ended with exit code {code}{_while_computing(last)}: see the lines before in the log"
         )
     return error
+
+
+def exceeds_arrow(error: BaseException) -> bool:
+    """Whether an epoch's output is larger than Arrow holds: no record is the cause alone, and a restart does not help."""
+    texts = [f"{one} {getattr(one, '_stackTrace', '')}" for one in _chain(error)]
+    return any(_TO_ARROW in text and _OVER_ARROW.search(text) is not None for text in texts)
+
+
+def _output_too_large(last: EpochSize) -> EpochTooLargeError:
+    return EpochTooLargeError(
+        f"the rows that the job makes of epoch {last.epoch}, with {last.records:,} records of {in_mib(last.size)} in all, "
+        "are over 2 GiB, which a column of Arrow holds, for all sinks together. The epoch is in the log, and stays as it "
+        "is; nothing is lost. Let the job's code make less of its records, and let it go on with the changed code. For "
+        "epochs that are not cut yet, lower spec.ordering.maxRecordsPerEpoch or spec.ordering.maxBytesPerEpoch"
+    )
 
 
 def jvm_exit_code(wait: bool = False) -> int | None:

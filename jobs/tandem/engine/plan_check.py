@@ -8,7 +8,7 @@ from typing import Any, Final
 from pyspark.sql import DataFrame
 
 from tandem.engine.facts import typed_in_sql, without_identity
-from tandem.engine.jvm_plans import nodes_of
+from tandem.engine.jvm_plans import children, class_of, elements, nodes_of, walked
 from tandem.engine.plan_tree import Node, tree
 from tandem.jobapi.errors import JobError
 
@@ -40,6 +40,10 @@ _UNDETERMINED = {
 
 
 _SKETCH: Final = re.compile(r"KllSketch(Agg|Merge)|KllMergeAgg")
+_MODES: Final = ("Mode", "PandasMode")
+_BINARY: Final = re.compile(r'^"binary"$|"(?:type|elementType|keyType|valueType)":"binary"')
+"""In the JSON of a type: it is, or holds, BINARY."""
+_TEXT: Final = "count texts, as in F.mode(F.hex(...)) or F.mode(F.col(...).cast('string'))"
 _ENCRYPTION = "give aes_encrypt() an initialization vector that follows from the record, or the mode ECB"
 _DAYS: Final = "now|today|tomorrow|yesterday"
 _DAY: Final = re.compile(rf"\s*({_DAYS})(\s+\S+)?\s*", re.IGNORECASE)
@@ -57,6 +61,8 @@ def check_determined(frame: DataFrame) -> None:
     """Raise `JobError` naming every undetermined expression of a streaming plan, and what to use instead."""
     nodes = nodes_of(frame._jdf.queryExecution().analyzed())
     found = dict(undetermined(nodes))
+    if any(_name(node) in _MODES for node in _all(nodes)):
+        found |= dict(_modes_of_bytes(frame._jdf.queryExecution().analyzed()))
     if _has_constant_times(nodes):
         found |= {text: _TIME for text in typed_in_sql(frame) if _TYPED_DAY.match(text)}
     if found:
@@ -148,6 +154,29 @@ def _with_constants(node: Any, following: Sequence[Any]) -> Iterator[tuple[str, 
         yield f"the time '{texts[0].strip()}'", _TIME
     if name in ("CallMethodViaReflection", "TryReflect") and not _OUTSIDE.isdisjoint(texts[1:]):
         yield f"{'.'.join(texts)}()", f"for times {_TIME}; for chance ctx.rng(); for all else ctx.determinant(...)"
+
+
+def _modes_of_bytes(plan: Any) -> Iterator[tuple[str, str]]:
+    """Spark counts equal bytes apart where they are different objects, so the most frequent ones are any of them."""
+    nodes = [node for one in (plan, *elements(plan.subqueriesAll())) for node in walked(one)]
+    for expression in (part for node in nodes for one in elements(node.expressions()) for part in walked(one)):
+        if class_of(expression) in _MODES and holds_bytes(str(children(expression)[0].dataType().json())):
+            yield "mode() of BINARY", _TEXT
+
+
+def holds_bytes(kind: str) -> bool:
+    """Whether a type, as Spark's JSON, is BINARY or holds it."""
+    return _BINARY.search(kind) is not None
+
+
+def _all(nodes: Any) -> Iterator[dict[str, Any]]:
+    """Every node and expression of a plan's JSON."""
+    if isinstance(nodes, dict):
+        yield nodes
+        nodes = list(nodes.values())
+    if isinstance(nodes, list):
+        for node in nodes:
+            yield from _all(node)
 
 
 def _encryption(encrypt: Node) -> Iterator[tuple[str, str]]:

@@ -19,6 +19,7 @@ from tandem.engine.planning import Plan, Planning, intake_of
 from tandem.engine.python_times import times_of_python
 from tandem.engine.query import EpochQuery, MicroBatchQuery
 from tandem.engine.realtime.query import RealTimeQuery
+from tandem.engine.row_order import check_order
 from tandem.engine.shared_state import stateful_operators
 from tandem.engine.static_tables import StaticTables
 from tandem.engine.tables.kept import KeptTables
@@ -106,6 +107,7 @@ def prepare_job(
     plan = planning.plan(bridge)
     check_determined(plan.frame)
     check_watermarks(plan.frame)
+    check_order(plan.frame)
     check_first_epoch(plan.frame)
     second = planning.plan(spare)
     again = second.frame

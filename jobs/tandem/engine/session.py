@@ -148,7 +148,7 @@ def build_session(
         ours.LeanConfiguration(hadoop)
         if spark.parallelism == 1:
             session._jsparkSession.extensions().injectColumnar(ours.OnePartition())
-        elif executors is not None:
+        else:
             session._jsparkSession.extensions().injectColumnar(ours.ShuffleOrder())
         if slots:
             session._jsparkSession.extensions().injectColumnar(ours.ReadToEnd())

@@ -14,7 +14,7 @@ from pyspark.errors import PySparkException, StreamingQueryException
 from tandem.checkpoint.position import EnginePosition
 from tandem.core.batches import Batches
 from tandem.engine import slow_epoch
-from tandem.engine.blame import Failed, explained, repeated
+from tandem.engine.blame import Failed, explained, not_found, repeated
 from tandem.engine.culprit import Attempt
 from tandem.engine.faults import record_fault
 from tandem.engine.foreach_batch import BatchFunctions
@@ -27,7 +27,7 @@ from tandem.engine.query import GivenUpError
 from tandem.engine.rehearsal import Rehearsal
 from tandem.engine.repeated import MOST_TRIES, FailedEpochs
 from tandem.engine.shared_state import state_behind_watermark, stateful_operators
-from tandem.engine.trial import Trials
+from tandem.engine.trial import TrialError, Trials
 from tandem.engine.warm_up import WarmUp
 from tandem.intake.fetch import EpochFetcher, Epochs, Fetched
 from tandem.intake.parsing import Counts, EpochRecords
@@ -181,6 +181,7 @@ class SparkEngine:
             records = self.job.intake.take(fetched)
             self.given = EpochSize(epoch, records.batch.num_rows, records.batch.get_total_buffer_size())
             time_ms, barrier = fetched.range.time_ms, fetched.range.barrier
+            given_s = time.monotonic()
             self.job.query.offer(position, records.batch, time_ms, self._give_up, barrier)
         self._passed("offered")
         self.task.at("Spark, which computes it", self._why)
@@ -189,7 +190,8 @@ class SparkEngine:
                 table = self.job.query.take(position, self._give_up)
             except StreamingQueryException as error:
                 self.task.at("the record that makes it fail, which is looked for", self._why)
-                records = self._without_culprits(fetched, Failed(fetched.range, records.batch, error))
+                failed = Failed(fetched.range, records.batch, error, time.monotonic() - given_s)
+                records = self._without_culprits(fetched, failed)
                 self.job.query.begin_again(self._checkpoint, epoch)
                 table = self.job.query.compute(position, records.batch, time_ms, self._give_up, barrier)
         self._passed("computed")
@@ -221,14 +223,20 @@ class SparkEngine:
         """
 
         def begin(over: Callable[[], str]) -> Attempt:
-            return self._trials.of(self._checkpoint, failed.position, failed.batch, failed.epoch.time_ms, over)
+            epoch = failed.position, failed.batch, failed.epoch.time_ms
+            return self._trials.of(self._checkpoint, *epoch, over, took_s=failed.took_s)
 
         if not (self.job.leaves_letters and failed.concerns_records and record_fault(failed.error)):
             takes_letters = not (self.job.real_time and self.keeps_state)
             found = explained(failed, begin, self._stopped.is_set, self.job.command, takes_letters)
             raise self._if_repeated(failed, found) from failed.error
-        attempt = begin(self._give_up)
-        return self.job.intake.take(fetched, isolated(failed, attempt, self.job.command))
+        try:
+            found = isolated(failed, begin(self._give_up), self.job.command)
+        except TrialError as trouble:
+            if self._stopped.is_set():
+                raise StoppedError from trouble
+            raise self._if_repeated(failed, not_found(failed, trouble, self.job.command)) from failed.error
+        return self.job.intake.take(fetched, found)
 
     def _if_repeated(self, failed: Failed, found: Exception) -> Exception:
         """`found`; or, where that says nothing of its cause and has come too often, an `EpochError`."""

@@ -20,6 +20,8 @@ from tandem.engine.query import EpochQuery, GivenUpError
 from tandem.engine.rehearsal import give_own_identity
 
 _TIMEOUT_S = 60.0
+_TIMES_AS_LONG = 10
+"""As the whole epoch took until it failed: what does not fail may take longer."""
 
 
 class TrialError(Exception):
@@ -38,6 +40,11 @@ class Offered:
     batch: pa.RecordBatch
     time_ms: int
     barrier: bool = False
+
+
+def most_s(took_s: float) -> float:
+    """How long a trial may take, s, of an epoch that took `took_s` until it failed."""
+    return max(_TIMEOUT_S, _TIMES_AS_LONG * took_s)
 
 
 class Trials:
@@ -64,11 +71,13 @@ class Trials:
         time_ms: int,
         over: Callable[[], str],
         earlier: Sequence[Offered] = (),
+        took_s: float = 0.0,
     ) -> Attempt:
         """What computes rows of the epoch at `position`; `checkpoint` is not touched.
 
         `over` : why there shall be no further trial; "": go on. `earlier` : the epochs before it that `checkpoint` may not
-        have, as they were computed; none where it stands right before the epoch. What is returned raises `TrialError`.
+        have, as they were computed; none where it stands right before the epoch. `took_s` : what the epoch took until it
+        failed. What is returned raises `TrialError`.
         Raises `NotSearchedError` if they are not known where state is committed at barriers.
         """
         before = None if self._anywhere else find_newest([checkpoint], position.epoch - 1)
@@ -94,7 +103,7 @@ class Trials:
                 elif after.epoch >= 0:
                     begin_after(copy, after)
                 tried = Offered(position, batch.take(pa.array(rows, pa.int64())), time_ms)
-                return self._failure(copy, after, missing, tried, over)
+                return self._failure(copy, after, missing, tried, most_s(took_s), over)
             except (OSError, PySparkException) as error:
                 raise TrialError(str(error).partition("\n")[0]) from error
             finally:
@@ -108,12 +117,13 @@ class Trials:
         after: EnginePosition,
         missing: Sequence[Offered],
         tried: Offered,
+        timeout_s: float,
         over: Callable[[], str],
     ) -> BaseException | None:
-        deadline = time.monotonic() + _TIMEOUT_S
+        deadline = time.monotonic() + timeout_s
 
         def give_up() -> str:
-            slow = f"computing a part of the epoch took longer than {_TIMEOUT_S:.0f} s"
+            slow = f"computing a part of the epoch took longer than {timeout_s:.0f} s"
             return over() or (slow if time.monotonic() > deadline else "")
 
         self._query.begin(checkpoint, after)

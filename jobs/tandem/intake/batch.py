@@ -104,4 +104,13 @@ def answers_array(answers: Sequence[Answered], rows: int) -> pa.Array:
     names = pa.array([answered.name for answered in answers] * rows, pa.string())
     texts = [text for row in zip(*(answered.answers for answered in answers), strict=True) for text in row]
     ends = pa.array(np.arange(rows + 1, dtype=np.int32) * len(answers))
-    return pa.MapArray.from_arrays(ends, names, pa.array(texts, pa.string()))
+    return pa.MapArray.from_arrays(ends, names, _texts(texts))
+
+
+def _texts(texts: Sequence[str | None]) -> pa.Array:
+    """As a column. Half of a surrogate pair, which earlier versions took into the log, becomes a question mark."""
+    try:
+        return pa.array(texts, pa.string())
+    except UnicodeEncodeError:
+        known = [None if text is None else text.encode(errors="replace") for text in texts]
+        return pa.array(known, pa.string())

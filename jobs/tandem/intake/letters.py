@@ -72,14 +72,15 @@ def _letter(record: InputRecord, reason: str, kept: int | None, cut_key: dict[st
         "reason": reason if len(reason) <= _REASON_CHARACTERS else f"{reason[:_REASON_CHARACTERS]} …",
     }
     if record.value is not None and kept is not None:
-        fields |= _value(record.value, kept)
+        fields |= value_fields(record.value, kept)
     if cut_key:
         fields |= {"truncated": True} | cut_key
     # Python's texts may hold halves of characters (`\ud800` in JSON), which no UTF-8 has.
     return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode(errors="backslashreplace")
 
 
-def _value(value: bytes, kept: int) -> dict[str, Any]:
+def value_fields(value: bytes, kept: int) -> dict[str, Any]:
+    """The fields of a letter that say a value, of which the first `kept` bytes are shown."""
     part = value[:kept]
     cut = {"truncated": True, "valueBytes": len(value)} if kept < len(value) else {}
     try:

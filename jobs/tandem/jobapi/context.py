@@ -62,7 +62,7 @@ class JobContext:
         `name` : of the question, unlike that of any other question of the job.
         `function` : per record, takes a list of records with `key` and `value` (bytes or None, not parsed: it may be
         given poison), and returns a list with a string or None for each. Per epoch, takes the epoch's time (Unix, ms)
-        and returns one string or None.
+        and returns one string or None, of at most 16 kB, since each record of the epoch gets a copy.
         `source` : the source that is asked about; may be left out if the job has only one.
         `timeout`, `retries` : seconds for one call, and how often a failed call is made again.
         `batch` : records in one call at most; the calls of an epoch are made at the same time, eight at most.
@@ -101,7 +101,7 @@ class JobContext:
         gets what stands first in the log (Clonos' user-defined determinants). Null if nobody found out in time.
 
         `name` : unlike that of any other determinant or question of the job.
-        `function` : takes the epoch's time (Unix, ms) and returns a value that JSON can express, or None.
+        `function` : takes the epoch's time (Unix, ms) and returns a value that JSON can express, or None; 16 kB at most.
         `schema` : the type of the column, as DDL: `DOUBLE`, `STRUCT<low: INT, high: INT>`.
         `source` : whose rows get the column; may be left out if the job has only one.
         `timeout`, `retries` : seconds for one call, and how often a failed call is made again.
@@ -111,7 +111,7 @@ class JobContext:
         if not callable(function):
             raise JobError(f"determinant {name!r}: give a function of the epoch's time")
 
-        answer = self.ask(name, as_determinant(function), source, "epoch", timeout, retries)
+        answer = self.ask(name, as_determinant(function, schema), source, "epoch", timeout, retries)
         self.questions[name] = replace(self.questions[name], is_determinant=True)
         return F.from_json(answer, f"value {schema}")["value"]
 

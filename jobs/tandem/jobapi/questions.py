@@ -1,10 +1,10 @@
 """Questions of a job to the outside world: about which records, how they are asked, and what may be answered."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
-from typing import Any, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from tandem.intake.fetch import Answered, Fetched
 from tandem.jobapi.errors import JobError
@@ -42,8 +42,16 @@ class Question:
 
     def count(self, fetched: Fetched) -> int:
         """How many answers an epoch needs; none if it has no record to ask about."""
-        records = sum(len(messages) for tp, messages in fetched.records if tp.topic in self.topics)
+        records = self._records(fetched)
         return records if self.per == "record" else min(records, 1)
+
+    def size(self, fetched: Fetched, answers: Sequence[str | None]) -> int:
+        """What the answers take beside the records, bytes: each record has its own, or a copy of the epoch's."""
+        size = sum(0 if one is None else len(one.encode(errors="replace")) for one in answers)
+        return size if self.per == "record" else size * self._records(fetched)
+
+    def _records(self, fetched: Fetched) -> int:
+        return sum(len(messages) for tp, messages in fetched.records if tp.topic in self.topics)
 
     def calls(self, fetched: Fetched) -> list[Any]:
         """The arguments of the calls that answer this question for an epoch."""
@@ -86,14 +94,35 @@ class Question:
         return Answered(self.name, tuple(spread))
 
 
-def as_determinant(function: Callable[[int], Any]) -> Callable[[int], str | None]:
-    """What answers with a function's value, as the JSON that the column of `ctx.determinant` is read from."""
+_SPECIAL: Final = ("NaN", "Infinity", "+Infinity", "-Infinity", "+INF", "-INF")
+"""Texts that Spark reads from JSON as numbers with a fraction."""
+_NUMBERS: Final[Mapping[str, tuple[type, ...]]] = {
+    **dict.fromkeys(("TINYINT", "SMALLINT", "INT", "INTEGER", "BIGINT", "LONG"), (int,)),
+    **dict.fromkeys(("FLOAT", "REAL", "DOUBLE"), (int, float)),
+}
+
+
+def as_determinant(function: Callable[[int], Any], schema: str = "") -> Callable[[int], str | None]:
+    """What answers with a function's value, as the JSON that the column of `ctx.determinant` is read from.
+
+    `schema` : of the column. What is returned raises `TypeError`: the value is no JSON, or no number where the column is
+    one, which Spark would read as null.
+    """
+    numbers = _NUMBERS.get(schema.strip().upper())
 
     def found(time_ms: int) -> str | None:
         value = function(time_ms)
+        if numbers is not None and not _is_number(value, numbers):
+            raise TypeError(f"the function returned {_brief(value)} for a column {schema}, which Spark reads as null")
         return None if value is None else json.dumps({"value": value})
 
     return found
+
+
+def _is_number(value: Any, kinds: tuple[type, ...]) -> bool:
+    """Whether Spark reads it as one from JSON. Nothing at all is fine, too."""
+    is_special = float in kinds and isinstance(value, str) and value in _SPECIAL
+    return value is None or is_special or (isinstance(value, kinds) and not isinstance(value, bool))
 
 
 def _brief(value: object) -> str:

@@ -15,6 +15,9 @@ from tandem.manifest.values import MOST_LANES
 STATE_FORMAT: Final = "2"
 """Raised whenever a new Tandem cannot go on from an older one's checkpoints, or would compute other rows from them."""
 
+_ROW_ORDER: Final = "2"
+"""Raised whenever a new Tandem publishes the rows of a job with several tasks in another order than an older one."""
+
 _PACKAGES: Final = ("pyspark", "pyarrow", "numpy", "pandas")
 
 MODULE: Final = "the module "
@@ -45,7 +48,8 @@ def config_hash(manifest: Manifest, code: bytes | None = None, versions: Mapping
     - the number of lanes, by which partitions and state are divided;
     - sinks, the delivery guarantee, `maxRecordBytes` (what goes to the dead-letter topic), and the job's own three topics;
     - the engine: `auto` until the job's plan is known, then the one that it takes (`replica.identity.plan_parts`);
-    - `spark.parallelism` (partitions of state) and the settings `spark.sql.*` (time zone, ANSI mode, state store, …);
+    - `spark.parallelism` (partitions of state; over 1, also how rows are ordered) and the settings `spark.sql.*` (time
+      zone, ANSI mode, state store, …);
     - versions: Python (major.minor), PySpark, PyArrow, NumPy, pandas, Tandem's format of state.
 
     Not counted, because the log hides it from the rows, or because it may differ between machines:
@@ -126,6 +130,7 @@ def _settings(manifest: Manifest) -> dict[str, Any]:
         "maxRecordBytes": spec.max_record_bytes,
         "topics": {"ordering": topics.ordering, "commits": topics.commits, "deadLetter": topics.dead_letter},
         "parallelism": spec.spark.parallelism,
+        **({} if spec.spark.parallelism == 1 else {"rowOrder": _ROW_ORDER}),
         **({} if spec.engine == "microBatch" else {"engine": spec.engine}),
         "conf": {key: value for key, value in spec.spark.conf.items() if key.startswith("spark.sql.")},
         **_time_zone(spec.spark.conf),

@@ -8,10 +8,24 @@ from tandem.protocol.values import Determinant
 MOST_BYTES = 500_000
 """Of the answers in one proposal, as JSON: brokers and producers take a megabyte by default."""
 
+MOST_EPOCH_BYTES = 16_000
+"""Of an answer about a whole epoch, as JSON: each of its records gets a copy."""
+MOST_TOGETHER = 256_000_000
+"""Of all answers beside an epoch's records, as text. Each replica leaves out what is over it: the same, by the log alone."""
+
 
 def size_of(answer: str | None) -> int:
     """What an answer takes in a proposal, bytes."""
     return len(json.dumps(answer)) + 1
+
+
+def is_utf8(answer: str | None) -> bool:
+    """Whether an answer can be written as UTF-8: a half of a surrogate pair can be JSON, but no column holds it."""
+    try:
+        (answer or "").encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def in_parts(

@@ -24,6 +24,7 @@ _WORDS = {
     "onError": "spec.job.onError",
     "topics": "spec.kafka.topics",
     "parallelism": "spec.spark.parallelism",
+    "rowOrder": "the order of an epoch's rows (with spec.spark.parallelism over 1, it was another one in earlier Tandems)",
     "conf": "spec.spark.conf (settings spark.sql.*)",
     "codecs": "the versions of fastavro or protobuf",
     "timeZone": "spec.spark.conf[spark.sql.session.timeZone] (earlier versions of Tandem computed in UTC all the same)",

@@ -1,6 +1,5 @@
 """The Kafka records that an epoch's rows become. Pure: a row that no topic could take becomes a dead letter."""
 
-import json
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -11,12 +10,11 @@ from tandem.formats.encoding import UNFIT
 from tandem.intake.letters import LEAST_BYTES
 from tandem.kafka.headers import EPOCH_HEADER, INDEX_HEADER, JOB_HEADER
 from tandem.kafka.records import OutputRecord
+from tandem.replica.row_letters import encoded, row_json, row_letter
 from tandem.replica.rows import EpochRows, plain
 from tandem.replica.table_rows import unfit_for_delta
-from tandem.topics.declared import SinkTopics
+from tandem.topics.declared import TABLE_PREFIX, SinkTopics
 
-_MOST_KEY_BYTES = 200
-_MOST_REASON = 500
 _NAMELESS = "a header has no name, or one that is not UTF-8"
 _CUT_NAME = "a header has a name with the character NUL (U+0000), where Kafka's clients for C would cut it"
 _GOLDEN = 0x9E3779B1
@@ -82,7 +80,10 @@ def _records(rows: EpochRows, sinks: SinkTopics, refused: Mapping[int, str]) -> 
         if topic is not None:
             reason = reason or _unfit(topic, key, value, partition, users, sinks)
         if topic is None or reason or isinstance(users, str):
-            letter = _letter(sink, rows.epoch, index, key, reason)
+            row = (
+                row_json(table[TABLE_PREFIX + sink], index) if topic is None and TABLE_PREFIX + sink in names else None
+            )
+            letter = encoded(row_letter(sink, rows.epoch, index, key, reason), row, sinks.max_record_bytes)
             yield OutputRecord(sinks.dead_letter, letters_key(index), letter, own, 0)
             continue
         if partition is None and sink in sinks.kept:
@@ -136,13 +137,6 @@ def _text(content: bytes | None) -> str | None:
         return None if content is None else content.decode()
     except UnicodeDecodeError:
         return None
-
-
-def _letter(sink: str, epoch: int, index: int, key: bytes | None, reason: str) -> bytes:
-    letter = {"sink": sink, "epoch": epoch, "index": index, "reason": reason[:_MOST_REASON]}
-    return json.dumps(
-        letter | {"key": None if key is None else key[:_MOST_KEY_BYTES].decode(errors="replace")}
-    ).encode()
 
 
 def _letters_keys(sinks: SinkTopics, epoch: int) -> Callable[[int], bytes | None]:

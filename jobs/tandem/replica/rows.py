@@ -1,4 +1,4 @@
-"""An epoch's output rows, in their canonical order, and their digest."""
+"""An epoch's output rows, in the order in which they are published, and their digest."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 @dataclass(frozen=True, slots=True)
 class EpochRows:
-    """The rows of one epoch in their canonical order. Two replicas that computed the same have the same digest.
+    """The rows of one epoch, as they are published. Two replicas that computed the same have the same digest.
 
     `inputs` : which records they were computed from, see `Marker`; "": not known.
     """
@@ -27,21 +27,19 @@ class EpochRows:
 
     @classmethod
     def of(cls, epoch: int, table: pa.Table, ordered: bool, inputs: str = "") -> EpochRows:
-        """Rows as the engine gave them; sorted first unless the engine's order is the same in every replica."""
+        """Rows as the engine gave them; where several tasks computed them (`ordered` is false), sorted by sink and key.
+
+        Rows of one key keep the engine's order, so that the last one is that of the last record.
+        """
         if not ordered and table.num_rows > 1:
-            table = table.take(_canonical_order(table))
+            table = table.take(_by_key(table))
         return cls(epoch, table, digest(table), inputs)
 
 
-def _canonical_order(table: pa.Table) -> pa.Array:
-    """Indices that sort rows by all that they contain, so that equal places in the order mean equal rows."""
-    simple = [name for name in ("sink", "key", "value") if name in table.column_names]
-    others = [name for name in table.column_names if name not in simple]
-    columns = {name: table[name] for name in simple} | {
-        name: pa.array([json.dumps(value, default=repr) for value in _values(table[name])], pa.string())
-        for name in others
-    }
-    return pc.sort_indices(pa.table(columns), sort_keys=[(name, "ascending") for name in (*simple, *others)])
+def _by_key(table: pa.Table) -> pa.Array:
+    """Indices that sort rows by sink and key, and leave the order of others (Arrow's sort is stable)."""
+    names = [name for name in ("sink", "key") if name in table.column_names]
+    return pc.sort_indices(table.select(names), sort_keys=[(name, "ascending") for name in names])
 
 
 def digest(table: pa.Table) -> str:

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from tandem.manifest import Manifest
 from tandem.replica.delta_fit import closed, misfits
+from tandem.replica.on_disk import sync_file, sync_folder
 from tandem.replica.rows import EpochRows
 from tandem.replica.table_rows import unfit_for_delta
 from tandem.topics.declared import TABLE_PREFIX
@@ -243,7 +244,9 @@ def _write_parquet(sink: TableSink, epoch: int, table: pa.Table) -> None:
     temporary = f"{root}/.{epoch:012d}-{uuid.uuid4().hex}"
     with files.open(temporary, "wb") as file:
         pq.write_table(table, file)
+        sync_file(files, file)
     files.mv(temporary, f"{root}/epoch-{epoch:012d}.parquet")
+    sync_folder(files, root)
 
 
 def refuse_tables_of_earlier_runs(job: str, sinks: Sequence[TableSink], last_published: Callable[[], int]) -> None:

@@ -72,5 +72,5 @@ def run_epochs(
 
 
 def is_ordered(manifest: Manifest) -> bool:
-    """Whether the engine's order of an epoch's rows is the same in every replica; as in `replica.active`."""
+    """Whether one task computes an epoch's rows, whose order is kept; as in `replica.active`."""
     return manifest.spec.spark.parallelism == 1

@@ -83,7 +83,7 @@ def compute(
 ) -> Computed:
     """The rows of `epochs`, on no earlier state.
 
-    `folder` : for its state; it may be used again. `ordered`: the engine's order of rows is the same in every replica.
+    `folder` : for its state; it may be used again. `ordered`: one task computes the rows.
     `timeout_s` : for all epochs.
 
     Raises `JobError`, `TimeoutError`, and what the query failed with.

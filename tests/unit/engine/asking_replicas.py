@@ -19,6 +19,7 @@ from tandem.intake.batch import to_batch
 from tandem.intake.fetch import Ask, Fetched, Wait
 from tandem.jobapi.questions import AskedRecord, Per, Question
 from tandem.protocol.decisions import Decisions
+from tandem.protocol.determinants import MOST_TOGETHER
 from tandem.protocol.values import Answers, Config, Cut, Determinant, EpochRange, Offsets, Proposal, TopicPartition
 
 TIME_MS = 1_700_000_000_123
@@ -57,8 +58,8 @@ class Log:
 class Replica:
     """The product's `Asking` and `Causal` of one incarnation, with the log between them, without threads or queues."""
 
-    def __init__(self, name: str, log: Log, *questions: Question) -> None:
-        self.causal = Causal(questions)
+    def __init__(self, name: str, log: Log, *questions: Question, most_bytes: int = MOST_TOGETHER) -> None:
+        self.causal = Causal(questions, most_bytes)
         self._core = Asking(name)
         self._log = log
 

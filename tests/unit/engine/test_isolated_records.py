@@ -13,10 +13,11 @@ from pyspark.errors import (
     UnknownException,
 )
 
-from tandem.engine.blame import Failed, explained
-from tandem.engine.faults import any_fault
+from tandem.engine.blame import Failed, explained, not_found
+from tandem.engine.faults import any_fault, job_fault, record_fault
 from tandem.engine.isolation import MOST_RECORDS, isolated
-from tandem.jobapi.errors import JobError
+from tandem.engine.trial import TrialError, most_s
+from tandem.jobapi.errors import EpochError, JobError
 from tandem.protocol.values import EpochRange, Offsets, TopicPartition
 
 RAISED = "[CAST_INVALID_INPUT] The value cannot be cast. SQLSTATE: 22018\n== DataFrame ==\n"
@@ -183,3 +184,37 @@ def test_dead_letters_are_a_way_on_only_where_the_engine_takes_them(takes_letter
 
     assert "It was about the record in/0, offset 103" in said
     assert ("spec.job.onError: deadLetter" in said) is takes_letters
+
+
+def test_trials_that_take_too_long_end_the_job_with_what_the_epoch_raised() -> None:
+    def slow(_: Sequence[int]) -> BaseException | None:
+        raise TrialError("computing a part of the epoch took longer than 60 s")
+
+    with pytest.raises(TrialError) as trouble:
+        isolated(failed(10), slow, "run it")
+    found = not_found(failed(10), trouble.value, "run it")
+
+    assert isinstance(found, EpochError)
+    assert "[CAST_INVALID_INPUT] The value cannot be cast" in found.said
+    assert "the record was not found: computing a part of the epoch took longer than 60 s" in found.said
+
+
+def test_what_java_raised_without_an_sqlstate_stays_where_no_record_was_tried() -> None:
+    epoch = failed(10, sequence())
+
+    assert not_found(epoch, TrialError("the disk is full"), "run it") is epoch.error
+
+
+def test_a_trial_may_take_longer_the_longer_its_epoch_took() -> None:
+    assert [most_s(took_s) for took_s in (0, 5.9, 90)] == [60, 60, 900]
+
+
+@pytest.mark.parametrize("number", ["$3111/0x00007f08a4d5c210", "$3140/0x0000000801a7c000", "/0x00007f08a4d5c210"])
+def test_a_lambda_of_java_has_the_same_name_in_every_jvm(number: str) -> None:
+    said = f"User defined function (`Halves$$Lambda{number}`: (int) => int) failed."
+    raised = StreamingQueryException(f"[FAILED_EXECUTE_UDF] {said} SQLSTATE: 39000\n")
+
+    assert (
+        job_fault(raised) == "[FAILED_EXECUTE_UDF] User defined function (`Halves$$Lambda/0x…`: (int) => int) failed."
+    )
+    assert "$$Lambda/0x…`" in str(record_fault(of_java(IllegalArgumentException(said))))

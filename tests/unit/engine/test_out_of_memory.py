@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
+from pyspark.errors import StreamingQueryException, UnknownException
 
+from tandem.engine.blame import Failed
 from tandem.engine.memory import EpochSize, EpochTooLargeError, OutOfMemoryError, explained, suggested_heap
 from tandem.manifest.spark import LEAST_MEMORY
+from tandem.protocol.values import EpochRange, Offsets
 
 MIB = 2**20
 SAID = "org.apache.spark.SparkException: boom\nCaused by: java.lang.OutOfMemoryError: Java heap space\n\tat x.Y"
@@ -40,6 +44,41 @@ def test_a_jvm_that_says_nothing_tells_by_its_exit_code(monkeypatch: pytest.Monk
     assert isinstance(found, OutOfMemoryError)
     assert f"full in epoch 7 with 1 records of 0.0 MiB in all ({said}" in str(found)
     assert "what it makes of a record (explode) needs more; the epoch is in the log" in str(found)
+
+
+def of_arrow(said: str, at: str) -> StreamingQueryException:
+    error = StreamingQueryException("[STREAM_FAILED] Query [id = 1] terminated with exception: boom SQLSTATE: XXKST")
+    cause = UnknownException(said)
+    stack = f"{said}\n\tat org.apache.arrow.vector.X.y(X.java:1)\n\tat tandem.{at}(Z.java:2)"
+    cause._stackTrace = stack  # type: ignore[attr-defined]
+    error._cause = cause  # type: ignore[attr-defined]
+    return error
+
+
+OVERSIZED = "org.apache.arrow.vector.util.OversizedAllocationException: Memory required for vector is (2147483648)"
+
+
+@pytest.mark.parametrize(
+    "said", [OVERSIZED, "java.lang.OutOfMemoryError: Required length exceeds implementation limit"]
+)
+def test_output_over_what_arrow_holds_is_refused_and_no_record_is_to_blame(said: str) -> None:
+    error = of_arrow(said, "EpochBridge.toArrow")
+    found = explained(error, "8g", EpochSize(7, 3, 2 * MIB))
+
+    assert isinstance(found, EpochTooLargeError)
+    assert str(found).startswith(
+        "the rows that the job makes of epoch 7, with 3 records of 2.0 MiB in all, are over 2 GiB"
+    )
+    assert "lower spec.ordering.maxRecordsPerEpoch or spec.ordering.maxBytesPerEpoch" in str(found)
+    assert not Failed(
+        EpochRange(7, Offsets(), Offsets(), 0, 0, 0), pa.RecordBatch.from_pydict({}), error
+    ).concerns_records
+
+
+def test_a_function_whose_input_is_over_what_arrow_holds_is_another_matter() -> None:
+    error = of_arrow(OVERSIZED, "SomebodysWriter.write")
+
+    assert explained(error, "8g", EpochSize(7, 3, 2 * MIB)) is error
 
 
 def test_other_errors_stay_what_they_are() -> None:

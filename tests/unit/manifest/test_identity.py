@@ -107,6 +107,12 @@ def test_the_identity_is_the_same_in_every_process_and_release(write: Writer) ->
     assert identity == "e42ee320707a5e9e99dac5434e204607857a6c5358545d1049c7131d139b6e06"
 
 
+def test_the_order_of_rows_is_a_part_of_jobs_with_several_tasks_only(write: Writer) -> None:
+    one, several = (config_parts(load(write(("spark: {}", f"spark: {{parallelism: {n}}}")))) for n in (1, 2))
+
+    assert several.keys() - one.keys() == {"rowOrder"}
+
+
 def test_how_far_barriers_are_apart_does_not_count(write: Writer) -> None:
     often = "engine: realTime\n  takeOver: {}", "mode: leader\n    barrierInterval: 1s"
 

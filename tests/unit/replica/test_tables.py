@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -241,3 +242,19 @@ def test_a_delta_table_of_another_job_is_no_earlier_run(tmp_path: Path) -> None:
     written("delta", tmp_path / "t", 0, 1, 2)
 
     begin("delta", tmp_path / "t", job="other")
+
+
+def test_a_parquet_file_is_on_the_disk_before_it_has_its_name_and_the_name_before_the_epoch_is_published(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[tuple[int, list[str]]] = []
+    monkeypatch.setattr(
+        os, "fsync", lambda fd: synced.append((os.fstat(fd).st_ino, [path.name for path in tmp_path.iterdir()]))
+    )
+    writer("parquet", tmp_path).write(rows(3))
+    (file,) = tmp_path.iterdir()
+
+    (first, (temporary,)), (second, names) = synced
+    assert (first, second) == (file.stat().st_ino, tmp_path.stat().st_ino)
+    assert temporary.startswith(".")
+    assert names == [file.name]
