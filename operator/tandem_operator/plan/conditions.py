@@ -8,13 +8,16 @@ from typing import Final
 from tandem.manifest import ReplicatedStreamJob
 from tandem_operator.observed import Observed
 from tandem_operator.plan.facts import Facts
+from tandem_operator.plan.generators import is_without_a_beat
 from tandem_operator.plan.lane_words import changing
+from tandem_operator.plan.rollout_words import because, held, rolled_back
 from tandem_operator.plan.times import written
 from tandem_operator.plan.topics import Drift, in_words
 from tandem_operator.plan.waits import all_wait, orderers_wait, waits_beside, who_waits
 from tandem_operator.status import LONGEST_MESSAGE, Condition, ConditionStatus, ConditionType, Status
 
 INVALID: Final = "InvalidSpec"
+_NO_BEAT: Final = "No replica that works leaves before a heartbeat generator beats"
 _NAMED: Final = 5
 """So many inputs that are held back are named."""
 
@@ -97,7 +100,7 @@ def _ready(observed: Observed, facts: Facts) -> ConditionUpdate:
         return ConditionUpdate("Ready", "False", "StillWaiting", waits)
     if facts.active:
         counted = _count(facts.active, facts.wanted_active, "active replicas have caught up")
-        return ConditionUpdate("Ready", "True", "Active", f"{counted}{_because(who_waits(observed))}")
+        return ConditionUpdate("Ready", "True", "Active", f"{counted}{because(who_waits(observed))}")
     if facts.refused:
         return ConditionUpdate(
             "Ready", "False", "Refused", f"{facts.refused}. Fix the job; its pods retry by themselves"
@@ -106,7 +109,7 @@ def _ready(observed: Observed, facts: Facts) -> ConditionUpdate:
         return ConditionUpdate("Ready", "False", "Failing", facts.failing)
     if facts.unclear:
         return ConditionUpdate("Ready", "Unknown", "NoReport", "Replicas run, but do not answer the operator")
-    return ConditionUpdate("Ready", "False", "Starting", f"No replica has caught up yet{_because(facts.blocked)}")
+    return ConditionUpdate("Ready", "False", "Starting", f"No replica has caught up yet{because(facts.blocked)}")
 
 
 def _refused_by_kafka(observed: Observed) -> str:
@@ -123,7 +126,7 @@ def _replicated(observed: Observed, facts: Facts) -> ConditionUpdate:
         return ConditionUpdate("Replicated", "False", "Suspended", "The job is suspended")
     if facts.active < facts.wanted_active:
         why = facts.refused or facts.failing or facts.blocked
-        return ConditionUpdate("Replicated", "False", "ReplicasMissing", f"{counted}{_because(why)}")
+        return ConditionUpdate("Replicated", "False", "ReplicasMissing", f"{counted}{because(why)}")
     if facts.wanted_active == 1 and not facts.standby:
         remedy = "Set spec.replicas: 2, or spec.standbys: 1"
         return ConditionUpdate("Replicated", "False", "SingleReplica", f"One replica cannot mask a failure. {remedy}")
@@ -178,7 +181,7 @@ def _standby(observed: Observed, facts: Facts) -> ConditionUpdate:
     counted = _count(facts.standby, facts.wanted_standby, "standbys follow")
     if facts.standby < facts.wanted_standby:
         return ConditionUpdate(
-            "StandbyFresh", "False", "StandbysMissing", f"{counted}{_because(facts.failing or facts.blocked)}"
+            "StandbyFresh", "False", "StandbysMissing", f"{counted}{because(facts.failing or facts.blocked)}"
         )
     if facts.unclear:
         return ConditionUpdate("StandbyFresh", "Unknown", "NoReport", "Not all replicas answer the operator")
@@ -201,9 +204,9 @@ def _progressing(observed: Observed, facts: Facts) -> ConditionUpdate:
     if observed.job.spec.suspend:
         return ConditionUpdate("Progressing", "True", "Suspended", "The job is suspended")
     if facts.held:
-        return _held(facts)
+        return ConditionUpdate("Progressing", *held(facts))
     if facts.failed:
-        return _rolled_back(facts)
+        return ConditionUpdate("Progressing", *rolled_back(facts))
     if facts.stalled:
         return ConditionUpdate(
             "Progressing",
@@ -212,7 +215,8 @@ def _progressing(observed: Observed, facts: Facts) -> ConditionUpdate:
             f"{facts.stalled}. The other replicas were left unchanged. Fix the job or revert the change",
         )
     if facts.rolling:
-        said = f"Replicas are being replaced, one at a time{_because(facts.blocked)}"
+        waits = because(_NO_BEAT if is_without_a_beat(observed) else "")
+        said = f"Replicas are being replaced, one at a time{waits}{because(facts.blocked)}"
         return ConditionUpdate("Progressing", "True", "RollingOut", said)
     missing = facts.active < facts.wanted_active or facts.standby < facts.wanted_standby
     trouble = facts.refused or facts.failing
@@ -227,38 +231,7 @@ def _progressing(observed: Observed, facts: Facts) -> ConditionUpdate:
     if missing:
         return ConditionUpdate("Progressing", "True", "Starting", "Replicas start")
     beside = waits_beside(observed)
-    return ConditionUpdate("Progressing", "True", "Complete", f"The job is as specified{_because(beside)}")
-
-
-def _held(facts: Facts) -> ConditionUpdate:
-    """The spec asks for another generation than the one that runs."""
-    if facts.failed:
-        remedy = "Fix the job or revert the change; or change spec.restartNonce to retry"
-        said = f"{facts.failed}. The running generation continues unchanged. {remedy}"
-        return ConditionUpdate("Progressing", "False", "UpgradeFailed", said)
-    if facts.upgrading:
-        reason, said = facts.upgrading
-        return ConditionUpdate("Progressing", "True", reason, f"{said}{_because(facts.blocked)}")
-    said = f"The spec asks for another configuration than the running one, which continues unchanged: {facts.needs}"
-    remedy = (
-        "Such a change needs a new generation from a savepoint (docs/how-to/upgrade-a-job.md). Or revert the change"
-    )
-    return ConditionUpdate("Progressing", "False", "ConfigurationChanged", f"{said}. {remedy}")
-
-
-def _rolled_back(facts: Facts) -> ConditionUpdate:
-    trouble = facts.stalled if facts.rolling else facts.refused or facts.failing or facts.beside
-    is_news = bool(trouble) and not facts.failed.startswith(trouble.rstrip(". "))
-    more = f". But now {trouble}" if is_news else ""
-    if facts.rolling or facts.active < facts.wanted_active or facts.standby < facts.wanted_standby:
-        said = f"{facts.failed}. Replicas are being replaced with the last revision that worked, one at a time{more}"
-        return ConditionUpdate("Progressing", "False", "RollingBack", said)
-    remedy = (
-        "Fix the job, or change spec.restartNonce to retry. If the code or versions changed on purpose, "
-        "also change an option, so that a new generation starts (docs/how-to/upgrade-a-job.md)"
-    )
-    said = f"{facts.failed}. The job runs the last revision that worked{more}. {remedy}"
-    return ConditionUpdate("Progressing", "False", "RolledBack", said)
+    return ConditionUpdate("Progressing", "True", "Complete", f"The job is as specified{because(beside)}")
 
 
 def suspended(job: ReplicatedStreamJob) -> ConditionUpdate:
@@ -293,7 +266,3 @@ def _topics(observed: Observed, drift: Drift | None) -> ConditionUpdate:
 
 def _count(have: int, wanted: int, what: str) -> str:
     return f"{have} of {wanted} {what}"
-
-
-def _because(text: str) -> str:
-    return f". {text}" if text else ""
