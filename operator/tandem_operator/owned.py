@@ -47,7 +47,9 @@ class OwnedObjects:
         known = self._seen.setdefault(key, {})
         match action:
             case Apply(thing) | Create(thing) if thing["kind"] != JOB_KIND:
-                known[thing["kind"], thing["metadata"]["name"]] = _seen(thing)
+                named = thing["kind"], thing["metadata"]["name"]
+                before = known.get(named)
+                known[named] = _seen(thing, "" if before is None else before.uid)
             case Delete(kind=kind, name=name):
                 known.pop((kind, name), None)
 
@@ -74,7 +76,8 @@ class OwnedObjects:
             raise
 
 
-def _seen(thing: Object) -> ObjectSeen:
+def _seen(thing: Object, uid: str = "") -> ObjectSeen:
+    """`uid` : of one that was there before what was applied."""
     kind, metadata = thing["kind"], thing["metadata"]
     applied = metadata.get("annotations", {}).get(APPLIED, "")
-    return ObjectSeen(kind, metadata["name"], applied, None if kind == "ConfigMap" else thing)
+    return ObjectSeen(kind, metadata["name"], applied, None if kind == "ConfigMap" else thing, metadata.get("uid", uid))

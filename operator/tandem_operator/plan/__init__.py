@@ -62,7 +62,7 @@ def plan(observed: Observed, settings: Settings) -> tuple[Action, ...]:
         *(one for one in requests.removed if one.name != next_one.keeps),
         *objects.labelled(roster),
         *recorded(observed, settings, version, roster),
-        *objects.unneeded(observed, wanted),
+        *objects.unneeded(observed, wanted, version.job, spec_job),
         *events_of(old, status),
         *((SetStatus(as_object(status)),) if status != old else ()),
     )

@@ -11,6 +11,7 @@ from tandem_operator.plan.facts import Facts
 from tandem_operator.plan.generators import is_without_a_beat
 from tandem_operator.plan.lane_words import changing
 from tandem_operator.plan.rollout_words import because, held, rolled_back
+from tandem_operator.plan.suspension import suspending
 from tandem_operator.plan.times import written
 from tandem_operator.plan.topics import Drift, in_words
 from tandem_operator.plan.waits import all_wait, orderers_wait, waits_beside, who_waits
@@ -18,6 +19,7 @@ from tandem_operator.status import LONGEST_MESSAGE, Condition, ConditionStatus, 
 
 INVALID: Final = "InvalidSpec"
 _NO_BEAT: Final = "No replica that works leaves before a heartbeat generator beats"
+_NOT_LOOKED_AT: Final = "Not known: the operator does not look at the job's pods. See the condition Progressing"
 _NAMED: Final = 5
 """So many inputs that are held back are named."""
 
@@ -61,6 +63,20 @@ def not_progressing(old: Status, reason: str, message: str, generation: int, now
 def progressing(old: Status, reason: str, message: str, generation: int, now_ms: int) -> Condition:
     """The condition Progressing of a job that does."""
     return _progress(old, ConditionUpdate("Progressing", "True", reason, message), generation, now_ms)
+
+
+def not_looked_at(old: Status, reason: str, generation: int, now_ms: int) -> tuple[Condition, ...]:
+    """The conditions of a job that nobody looks at: what was true of its pods may be so no longer.
+
+    What the spec says stays, and that a replica computed other rows: that does not go away by itself.
+    """
+    said = (ConditionUpdate(one.type, "Unknown", reason, _NOT_LOOKED_AT) for one in old.conditions)
+    return tuple(
+        before
+        if before.type in ("Progressing", "Suspended") or (before.type, before.status) == ("Diverged", "True")
+        else _dated(one, before, generation, now_ms)
+        for one, before in zip(said, old.conditions, strict=True)
+    )
 
 
 def _progress(old: Status, said: ConditionUpdate, generation: int, now_ms: int) -> Condition:
@@ -202,7 +218,7 @@ def _progressing(observed: Observed, facts: Facts) -> ConditionUpdate:
     if observed.lane_change is not None:
         return ConditionUpdate("Progressing", *changing(observed.lane_change))
     if observed.job.spec.suspend:
-        return ConditionUpdate("Progressing", "True", "Suspended", "The job is suspended")
+        return ConditionUpdate("Progressing", "True", *suspending(observed))
     if facts.held:
         return ConditionUpdate("Progressing", *held(facts))
     if facts.failed:

@@ -80,7 +80,7 @@ def recorded(observed: Observed, settings: Settings, version: Version, roster: R
     number = kept[-1].number if kept else 0
     is_new = limit > 0 and (not kept or kept[-1].digest != version.revision)
     if not is_new or not _works(observed, version, roster):
-        return tuple(Delete(KIND, good.name) for good in kept[: max(0, len(kept) - limit)])
+        return tuple(Delete(KIND, good.name, good.uid) for good in kept[: max(0, len(kept) - limit)])
     return (Create(revision(observed.job, observed.uid, settings, number + 1)),)
 
 
