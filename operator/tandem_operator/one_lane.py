@@ -55,9 +55,10 @@ def is_over(status: Status, is_there: bool) -> bool:
     return not is_there and not status.lanes
 
 
-def left_of_one(job: ReplicatedStreamJob, objects: Iterable[ObjectSeen]) -> tuple[ObjectSeen, ...]:
-    """The objects of a job of one lane that are to go: not the account that its spec names, which the lanes' pods have."""
-    return tuple(one for one in objects if (one.kind, one.name) != ("ServiceAccount", job.spec.service_account))
+def surplus_objects(job: ReplicatedStreamJob, objects: Iterable[ObjectSeen]) -> tuple[Delete, ...]:
+    """What removes the objects that a job with lanes does not need: all but an account that its spec names for them."""
+    named = "ServiceAccount", job.spec.service_account
+    return tuple(Delete(one.kind, one.name, one.uid) for one in objects if (one.kind, one.name) != named)
 
 
 def cleared(observed: Observed, _settings: Settings) -> tuple[Action, ...]:
@@ -65,8 +66,7 @@ def cleared(observed: Observed, _settings: Settings) -> tuple[Action, ...]:
     if observed.pods or observed.tasks:
         pods = [(pod.name, pod.uid) for pod in observed.pods] + [(task.name, task.uid) for task in observed.tasks]
         return tuple(DeletePod(name, uid, _WHY) for name, uid in pods)
-    left = left_of_one(observed.job, observed.objects)
-    return tuple(Delete(one.kind, one.name, one.uid) for one in left)
+    return surplus_objects(observed.job, observed.objects)
 
 
 def plan_one_lane(observed: Observed, settings: Settings, body: Body, wanted: int) -> tuple[Action, ...]:

@@ -5,12 +5,15 @@ Nobody but the operator should change them; if somebody does, the next listing s
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Final
 
 from tandem.manifest import KIND as JOB_KIND
+from tandem.manifest import ReplicatedStreamJob
 from tandem_operator.actions import Action, Apply, Create, Delete, Object
 from tandem_operator.api import Api, ApiError
+from tandem_operator.begun import Begun, seeing
 from tandem_operator.observed import ObjectSeen
 from tandem_operator.resources.names import APPLIED, JOB
 from tandem_operator.resources.revisions import KIND as REVISION
@@ -41,6 +44,11 @@ class OwnedObjects:
             self._seen[key] = self._list(key, uid, (*_KINDS, *(_KINDS_OF_RIGHTS if is_first or has_executors else ())))
             self._listed[key] = uid, now_s
         return tuple(self._seen[key].values())
+
+    async def seen(self, begun: Begun, job: ReplicatedStreamJob) -> tuple[ObjectSeen, ...]:
+        """The same in a pass, which is not blocked. Raises `UnseenError`, `ApiError`."""
+        has_executors = bool(job.spec.executors.instances)
+        return await seeing(asyncio.to_thread(self.of, begun.key, begun.uid, has_executors, begun.now_s))
 
     def changed(self, key: Key, action: Action) -> None:
         """An action was carried out. The jobs of lanes are jobs, and known as such."""

@@ -28,9 +28,9 @@ from tandem_operator.one_lane import (
     cleared,
     is_between,
     is_over,
-    left_of_one,
     may_have_one_lane,
     plan_one_lane,
+    surplus_objects,
 )
 from tandem_operator.owned import OwnedObjects
 from tandem_operator.patience import Patience
@@ -143,8 +143,7 @@ class Reconciler:
     ) -> tuple[float, ApiError | None]:
         """When the next one is due, and the first error."""
         key, uid = begun.key, begun.uid
-        has_executors = bool(job.spec.executors.instances)
-        objects = await seeing(asyncio.to_thread(self._owned.of, key, uid, has_executors, begun.now_s))
+        objects = await self._owned.seen(begun, job)
         observed = await observe(begun.body, job, self._store, objects, self._reports, self._now_ms(), invalid)
         if observed.is_silent:
             self._cache_refresher.mark_unresponsive(key)
@@ -180,6 +179,8 @@ class Reconciler:
             return await self._pass(begun, job)
         tasks = tasks_of(begun.body, self._store)
         actions = plan_lanes(begun.body, job, lanes, self._settings, self._now_ms(), tasks=tasks)
+        if change is None and job.spec.lanes > 1:  # what a task of an earlier change had is needed by nobody
+            actions = (*surplus_objects(job, await self._owned.seen(begun, job)), *actions)
         refused = await self._do(key, target, actions)
         first = refused[0][1] if refused else None
         if first is not None and first.is_terminating:
@@ -210,10 +211,9 @@ class Reconciler:
         self, begun: Begun, job: ReplicatedStreamJob, old: Status
     ) -> tuple[float, ApiError | None] | None:
         """A pass over a job that has one lane and is to have several; None: nothing is left of the one."""
-        has_executors = bool(job.spec.executors.instances)
-        objects = await seeing(asyncio.to_thread(self._owned.of, begun.key, begun.uid, has_executors, begun.now_s))
+        objects = await self._owned.seen(begun, job)
         planned: Planned
-        is_there = bool(left_of_one(job, objects) or pods_of(begun.body, self._store))
+        is_there = bool(surplus_objects(job, objects) or pods_of(begun.body, self._store))
         if is_over(old, is_there):
             if not is_there:
                 return None

@@ -1,7 +1,7 @@
 """Heartbeat generators: all alike, without state. One is enough for the job to go on.
 
-A job that gets or loses them by another `ordering.mode` has two kinds of members for a while: those without an orderer need a
-generator. So the old generators stay until all members are new, and no old member leaves before a generator beats.
+A job that gets or loses them by another `ordering.mode` has two kinds of members for a while: those without an orderer
+need a generator. So the old generators stay until all members are new, and no old member leaves before a generator beats.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A spec that passed the API server's checks but not ours, or a job that the operator may not see. The status says what
 to fix.
 
-What runs is repaired as the last revision that worked has it. Where none is kept, it goes on as it is, and nobody looks at it:
-what its conditions said before is not known any more.
+What runs is repaired as the last revision that worked has it. Where none is kept, it goes on as it is, and nobody looks at
+it: what its conditions said before is not known any more.
 """
 
 from __future__ import annotations

@@ -28,9 +28,7 @@ def _is_so(wanted: Object, seen: ObjectSeen | None) -> bool:
     """Whether it was applied, and is still as it was applied: what somebody edits keeps our annotation."""
     if seen is None or seen.applied != wanted["metadata"]["annotations"][APPLIED]:
         return False
-    return seen.whole is None or all(
-        holds(wanted[name], seen.whole.get(name)) for name in wanted if name not in _NAMES
-    )
+    return seen.whole is None or all(holds(wanted[name], seen.whole.get(name)) for name in wanted if name not in _NAMES)
 
 
 def holds(wanted: Any, there: Any) -> bool:

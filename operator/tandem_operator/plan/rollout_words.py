@@ -1,4 +1,7 @@
-"""What the condition Progressing says of a change that waits for a generation, or was gone back from: status, reason, message."""
+"""What the condition Progressing says of a change that waits for a generation, or was gone back from. Pure.
+
+Each function returns the condition's status, reason and message.
+"""
 
 from __future__ import annotations
 

@@ -133,7 +133,11 @@ def test_lanes_whose_pods_no_watch_has_reported_yet_are_not_divided() -> None:
     changing.until("Stopping")
     changing.world.passes()
     changing.moves()
-    metadata = {"name": "still-there", "namespace": KEY.namespace, "labels": {JOB: "flights-lane-1", LANES_OF: KEY.name}}
+    metadata = {
+        "name": "still-there",
+        "namespace": KEY.namespace,
+        "labels": {JOB: "flights-lane-1", LANES_OF: KEY.name},
+    }
     changing.world.api.put({"kind": "Pod", "metadata": metadata, "spec": {}})
     changing.world.passes()
     assert stage_now(changing) == "Stopping"
@@ -147,3 +151,18 @@ def stage_now(changing: Changing) -> str:
     now = changing.change()
     assert now is not None
     return now.stage
+
+
+@pytest.mark.parametrize("fails", ["", "check"])
+def test_what_the_task_of_a_change_needed_goes_when_the_change_is_over(fails: str) -> None:
+    changing = Changing()
+    changing.fails = fails
+    changing.until("Refused" if fails else "Dividing")
+    assert changing.world.api.named("ServiceAccount") == [KEY.name]
+    body = changing.world.job
+    if fails:
+        changing.world.api.put({**body, "spec": {**body["spec"], "lanes": 2}})
+    changing.goes_on()
+    assert changing.change() is None
+    kinds = ("ConfigMap", "ServiceAccount", "NetworkPolicy")
+    assert [changing.world.api.named(kind) for kind in kinds] == [[], [], []]

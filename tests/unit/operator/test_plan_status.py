@@ -243,7 +243,9 @@ def test_a_spec_that_cannot_be_used_is_told_once_and_touches_nothing() -> None:
     assert status is not None
     assert _conditions(status)["Progressing"] == ("False", "InvalidSpec")
     said = _conditions(status)
-    assert {said[kind] for kind in ("Ready", "Replicated", "OrderingAvailable", "Diverged")} == {("Unknown", "InvalidSpec")}
+    assert {said[kind] for kind in ("Ready", "Replicated", "OrderingAvailable", "Diverged")} == {
+        ("Unknown", "InvalidSpec")
+    }
     assert said["Suspended"] == ("False", "NotAskedFor")
     assert refuse({**body, "status": status}, caught.value, cluster.now_ms + 5_000) == ()
 

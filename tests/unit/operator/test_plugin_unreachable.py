@@ -1,4 +1,4 @@
-"""`kubectl tandem` where the API server is away, or newer: one message, and a request that is written is waited for all the same."""
+"""`kubectl tandem` where the API server is away, or the operator newer: one message, and a request is waited for."""
 
 from __future__ import annotations
 

@@ -120,6 +120,7 @@ def test_a_revision_is_kept_once_and_one_of_somebody_else_is_left_alone() -> Non
     assert world.api.writes("create") == [kept["metadata"]["name"]]
 
     foreign = revision(target.job, "another", SETTINGS, 2)
+    foreign["metadata"]["ownerReferences"][0]["name"] = "another"
     world.api.put(foreign)
     with pytest.raises(ApiError, match="belongs to somebody else"):
         actor.carry_out(target, Create(revision(target.job, UID, SETTINGS, 2)))
