@@ -24,7 +24,7 @@ from tandem_operator.actions import (
     Switch,
     TryPod,
 )
-from tandem_operator.api import Api, ApiError
+from tandem_operator.api import Api, ApiError, LeftoverError
 from tandem_operator.resources import Settings, tasks
 from tandem_operator.resources.names import MANAGER
 from tandem_operator.store import Key
@@ -124,9 +124,13 @@ class Actor:
     def _refuse_foreign(target: Target, there: Object) -> None:
         """An object of that name that the job does not own is left alone."""
         metadata = there["metadata"]
-        if not any(owner["uid"] == target.uid for owner in metadata.get("ownerReferences", ())):
-            what = f"{there.get('kind', 'an object')} {metadata['name']} exists, and belongs to somebody else"
-            raise ApiError(409, "AlreadyExists", f"{what}: rename that, or the job")
+        owners = metadata.get("ownerReferences", ())
+        if any(owner["uid"] == target.uid for owner in owners):
+            return
+        what = f"{there.get('kind', 'an object')} {metadata['name']} exists, and"
+        if any((owner.get("kind"), owner.get("name")) == (KIND, target.job.name) for owner in owners):
+            raise LeftoverError(409, "AlreadyExists", f"{what} goes with the former job of this name")
+        raise ApiError(409, "AlreadyExists", f"{what} belongs to somebody else: rename that, or the job")
 
     def _merge(self, kind: str, namespace: str, name: str, uid: str, change: Object) -> Object | None:
         same = {**change, "metadata": {**change.get("metadata", {}), "uid": uid}}

@@ -59,6 +59,15 @@ class ApiError(Exception):
         return "NamespaceTerminating" in self._causes
 
 
+class LeftoverError(ApiError):
+    """An object of that name is about to go, with the job that it belongs to."""
+
+    @property
+    def is_passing(self) -> bool:
+        """As long as Kubernetes takes to delete what belonged to something that is gone."""
+        return True
+
+
 class Api:
     """Blocking calls, each bounded by 15 s. Safe for several threads. All raise `ApiError` and urllib3's errors.
 

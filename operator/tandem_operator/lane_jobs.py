@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable
 
 from tandem.manifest import KIND
 from tandem_operator.actions import Action, Apply
@@ -11,7 +12,7 @@ from tandem_operator.api import Api, ApiError
 from tandem_operator.begun import Begun
 from tandem_operator.lane_seen import LaneSeen, seen_lanes
 from tandem_operator.lanes_end import LanesLeft
-from tandem_operator.resources.names import LANES_OF
+from tandem_operator.resources.names import JOB, LANES_OF
 from tandem_operator.status import Status
 from tandem_operator.store import Key, Store
 
@@ -25,10 +26,19 @@ class LaneJobs:
     def seen(self, begun: Begun) -> dict[int, LaneSeen]:
         """Lane → its job, as far as the watches have reported."""
 
-        def pods_of(name: str) -> int:
-            return len(self._store.pods(Key(begun.key.namespace, name)))
+        return self._seen(begun, lambda name: len(self._store.pods(Key(begun.key.namespace, name))))
 
+    def _seen(self, begun: Begun, pods_of: Callable[[str], int]) -> dict[int, LaneSeen]:
         return seen_lanes(begun.uid, self._store.lanes(begun.key), pods_of)
+
+    async def with_pods(self, begun: Begun) -> dict[int, LaneSeen]:
+        """The same, with as many pods as the API server has: the watches may not have said yet, as after a start of the
+        operator. Raises `ApiError`.
+        """
+        labels = {LANES_OF: begun.key.name}
+        pods = await asyncio.to_thread(self._api.list, "Pod", begun.key.namespace, labels)
+        counts = Counter(pod["metadata"]["labels"].get(JOB, "") for pod in pods)
+        return self._seen(begun, lambda name: counts[name])
 
     async def listed(self, begun: Begun) -> dict[int, LaneSeen]:
         """The same, after the API server was asked what else there is. Raises `ApiError`."""

@@ -17,7 +17,7 @@ from tandem_operator.lane_seen import LaneSeen, lane_job_name
 from tandem_operator.plan.savepoints import Kind, asked, refusal
 from tandem_operator.plan.times import written
 from tandem_operator.resources.names import PREFIX
-from tandem_operator.status import LONGEST_REQUEST, LaneChange, Outcome, Request, RequestName, Status
+from tandem_operator.status import LONGEST_ANSWER, LONGEST_REQUEST, LaneChange, Outcome, Request, RequestName, Status
 from tandem_operator.trim import Body
 
 _OF_A_REPLICA: Final[tuple[RequestName, ...]] = ("promote", "drain", "fence")
@@ -108,4 +108,4 @@ def _asks(job: str, kind: Kind, value: str, lanes: Mapping[int, LaneSeen]) -> li
 
 
 def _request(value: str, outcome: Outcome, message: str, now_ms: int) -> Request:
-    return Request(value=value, outcome=outcome, message=message[:1024], time=written(now_ms))
+    return Request(value=value, outcome=outcome, message=message[:LONGEST_ANSWER], time=written(now_ms))

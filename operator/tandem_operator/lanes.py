@@ -21,6 +21,7 @@ from tandem_operator.manifests import job_of
 from tandem_operator.observed import TaskSeen
 from tandem_operator.plan.deletion import finalized
 from tandem_operator.plan.events import events_of
+from tandem_operator.plan.objects import holds
 from tandem_operator.plan.status import as_object
 from tandem_operator.resources.names import (
     APPLIED,
@@ -157,7 +158,7 @@ def _next(
 
     A change that suspends the job is for all lanes at once.
     """
-    stale = [lane for lane, one in lanes.items() if lane in wanted and one.applied != _stamp(wanted[lane])]
+    stale = [lane for lane, one in lanes.items() if lane in wanted and not _is_so(wanted[lane], one)]
     if job.spec.suspend:
         return [*missing, *stale]
     unavailable = [lane for lane, one in lanes.items() if not one.is_available]
@@ -172,7 +173,7 @@ def _applied(
     for lane in changed:
         one = lanes.get(lane)
         thing = next_lane(body, job, lane, one)
-        if one is None or one.applied != _stamp(thing):
+        if one is None or not _is_so(thing, one):
             yield Apply(thing, is_new=one is None)
 
 
@@ -182,5 +183,6 @@ def _made(missing: Sequence[int], wanted: Mapping[int, Mapping[str, Any]]) -> Se
     return (Emit("Normal", "LanesCreated", f"{len(missing)} of {len(wanted)} lanes are created"),)
 
 
-def _stamp(thing: Mapping[str, Any]) -> str:
-    return str(thing["metadata"]["annotations"][APPLIED])
+def _is_so(wanted: Mapping[str, Any], one: LaneSeen) -> bool:
+    """Whether the job of a lane was made so, and is still so: what somebody edits keeps our annotation."""
+    return one.applied == str(wanted["metadata"]["annotations"][APPLIED]) and holds(wanted["spec"], one.spec)

@@ -59,7 +59,7 @@ def lanes_status(
     conditions = tuple(_summed(kind, job, lanes, generation, trouble, old, now_ms, change) for kind in _TYPES)
     is_deleted, is_changing = "deletionTimestamp" in body["metadata"], change is not None and change.stage != "Refused"
     status = Status(
-        phase="Upgrading" if is_changing and not is_deleted else _phase(count, lanes, is_deleted),
+        phase="Upgrading" if is_changing and not is_deleted else _phase(job, lanes, is_deleted),
         observed_generation=generation,
         mode=spec.ordering.mode,
         lanes=f"{len(ready)}/{count}",
@@ -90,11 +90,13 @@ def _is_due(status: Status, old: Status, newest_ms: int, settings: Settings) -> 
     return newest_ms > read_ms(old.measured_at) and passed_s >= settings.same_figures_every_s
 
 
-def _phase(count: int, lanes: Mapping[int, Status], is_deleted: bool) -> Phase:
+def _phase(job: ReplicatedStreamJob, lanes: Mapping[int, Status], is_deleted: bool) -> Phase:
     if is_deleted:
         return "Deleting"
-    phases = [one.phase or "Pending" for one in lanes.values()] + ["Pending"] * (count - len(lanes))
+    phases = [one.phase or "Pending" for one in lanes.values()] + ["Pending"] * (job.spec.lanes - len(lanes))
     worst = next(phase for phase in _WORST_FIRST if phase in phases)
+    if worst == "Suspended" and "Running" in phases:  # the others have not stopped, or not started yet
+        return "Running" if job.spec.suspend else "Starting"
     return "Degraded" if worst == "Deleting" else worst  # lanes' jobs that somebody deletes: the whole makes them again
 
 

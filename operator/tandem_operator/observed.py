@@ -154,12 +154,14 @@ class ObjectSeen:
     """Another object that the job owns; `applied` is the hash of what we last applied (annotation `tandem.dev/applied`).
 
     `whole` : the object itself, of kinds that may be changed: the plan reads it.
+    `uid` : Kubernetes'; "": it was made a short while ago, and not listed since.
     """
 
     kind: str
     name: str
     applied: str
     whole: Mapping[str, Any] | None = None
+    uid: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ It has no jobs of lanes: its pods are its own. So it stops as a suspended job do
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -55,12 +55,18 @@ def is_over(status: Status, is_there: bool) -> bool:
     return not is_there and not status.lanes
 
 
+def surplus_objects(job: ReplicatedStreamJob, objects: Iterable[ObjectSeen]) -> tuple[Delete, ...]:
+    """What removes the objects that a job with lanes does not need: all but an account that its spec names for them."""
+    named = "ServiceAccount", job.spec.service_account
+    return tuple(Delete(one.kind, one.name, one.uid) for one in objects if (one.kind, one.name) != named)
+
+
 def cleared(observed: Observed, _settings: Settings) -> tuple[Action, ...]:
     """What is left of a job of one lane goes; empty: nothing is. Its topics and snapshots stay until the whole goes."""
     if observed.pods or observed.tasks:
         pods = [(pod.name, pod.uid) for pod in observed.pods] + [(task.name, task.uid) for task in observed.tasks]
         return tuple(DeletePod(name, uid, _WHY) for name, uid in pods)
-    return tuple(Delete(one.kind, one.name) for one in observed.objects)
+    return surplus_objects(observed.job, observed.objects)
 
 
 def plan_one_lane(observed: Observed, settings: Settings, body: Body, wanted: int) -> tuple[Action, ...]:

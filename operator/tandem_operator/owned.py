@@ -5,12 +5,15 @@ Nobody but the operator should change them; if somebody does, the next listing s
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Final
 
 from tandem.manifest import KIND as JOB_KIND
+from tandem.manifest import ReplicatedStreamJob
 from tandem_operator.actions import Action, Apply, Create, Delete, Object
 from tandem_operator.api import Api, ApiError
+from tandem_operator.begun import Begun, seeing
 from tandem_operator.observed import ObjectSeen
 from tandem_operator.resources.names import APPLIED, JOB
 from tandem_operator.resources.revisions import KIND as REVISION
@@ -42,12 +45,19 @@ class OwnedObjects:
             self._listed[key] = uid, now_s
         return tuple(self._seen[key].values())
 
+    async def seen(self, begun: Begun, job: ReplicatedStreamJob) -> tuple[ObjectSeen, ...]:
+        """The same in a pass, which is not blocked. Raises `UnseenError`, `ApiError`."""
+        has_executors = bool(job.spec.executors.instances)
+        return await seeing(asyncio.to_thread(self.of, begun.key, begun.uid, has_executors, begun.now_s))
+
     def changed(self, key: Key, action: Action) -> None:
         """An action was carried out. The jobs of lanes are jobs, and known as such."""
         known = self._seen.setdefault(key, {})
         match action:
             case Apply(thing) | Create(thing) if thing["kind"] != JOB_KIND:
-                known[thing["kind"], thing["metadata"]["name"]] = _seen(thing)
+                named = thing["kind"], thing["metadata"]["name"]
+                before = known.get(named)
+                known[named] = _seen(thing, "" if before is None else before.uid)
             case Delete(kind=kind, name=name):
                 known.pop((kind, name), None)
 
@@ -74,7 +84,8 @@ class OwnedObjects:
             raise
 
 
-def _seen(thing: Object) -> ObjectSeen:
+def _seen(thing: Object, uid: str = "") -> ObjectSeen:
+    """`uid` : of one that was there before what was applied."""
     kind, metadata = thing["kind"], thing["metadata"]
     applied = metadata.get("annotations", {}).get(APPLIED, "")
-    return ObjectSeen(kind, metadata["name"], applied, None if kind == "ConfigMap" else thing)
+    return ObjectSeen(kind, metadata["name"], applied, None if kind == "ConfigMap" else thing, metadata.get("uid", uid))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -23,8 +23,17 @@ from tandem_operator.manifests import job_of
 from tandem_operator.metrics import OperatorMetrics
 from tandem_operator.observe import observe, pods_of, tasks_of
 from tandem_operator.observed import Observed
-from tandem_operator.one_lane import as_one_lane, cleared, is_between, is_over, may_have_one_lane, plan_one_lane
+from tandem_operator.one_lane import (
+    as_one_lane,
+    cleared,
+    is_between,
+    is_over,
+    may_have_one_lane,
+    plan_one_lane,
+    surplus_objects,
+)
 from tandem_operator.owned import OwnedObjects
+from tandem_operator.patience import Patience
 from tandem_operator.plan import plan
 from tandem_operator.plan.deletion import released
 from tandem_operator.plan.invalid import last_working, refuse, unseen
@@ -46,8 +55,6 @@ RESTLESS_S: Final = 2.0
 """And one that is on its way."""
 AT_ONCE_S: Final = 0.1
 """And one of which a pass has just learnt that it is not as it seemed."""
-PATIENCE: Final = 3
-"""So many passes in a row may fail at an API server that is busy or out of order before that is reported."""
 _STAFFING: Final = (CreatePod, DeletePod, Delete, Switch)
 """Actions that are unsafe on a stale cache: who else is there must be known for certain."""
 _WORDS: Final = (Emit, SetStatus)
@@ -78,7 +85,7 @@ class Reconciler:
         self._owned = OwnedObjects(api)
         self._lane_jobs = LaneJobs(api, store)
         self._cache_refresher = CacheRefresher(api, store)
-        self._put_off: dict[Key, int] = {}
+        self._patience = Patience()
 
     async def reconcile(self, key: Key) -> float | None:
         """A pass; returns after how many seconds the next one is due, None: the job is gone.
@@ -95,7 +102,7 @@ class Reconciler:
         except UnseenError as error:
             body = self._store.jobs.get(key, known)
             begun = Begun(key, uid, body, self._store.fingerprint(key), now_s)
-            await self._tell(begun, unseen(body, str(error), self._now_ms()))
+            await self._stands_still(begun, unseen(body, str(error), self._now_ms()))
             raise error.refused from error
 
     async def _looked_at(self, key: Key, uid: str, now_s: float) -> float | None:
@@ -118,7 +125,7 @@ class Reconciler:
                 )
                 again_s, refused = await (self._lanes(begun, job) if is_whole else self._pass(begun, job))
             except ManifestError as error:  # with the number of lanes that it changes from or to, it is no good job
-                again_s, refused = STEADY_S, await self._tell(begun, refuse(body, error, self._now_ms()))
+                again_s, refused = STEADY_S, await self._stands_still(begun, refuse(body, error, self._now_ms()))
         if refused is not None:
             raise refused
         return again_s if key in self._store.jobs else None
@@ -129,16 +136,14 @@ class Reconciler:
         job = last_working(begun.body, objects)
         if job is not None and not is_between(read_status(begun.body.get("status", {}))):
             return await self._pass(begun, job, str(error))
-        words = refuse(begun.body, error, self._now_ms())
-        return STEADY_S, await self._tell(begun, words)
+        return STEADY_S, await self._stands_still(begun, refuse(begun.body, error, self._now_ms()))
 
     async def _pass(
         self, begun: Begun, job: ReplicatedStreamJob, invalid: str = "", planned: Planned = plan
     ) -> tuple[float, ApiError | None]:
         """When the next one is due, and the first error."""
         key, uid = begun.key, begun.uid
-        has_executors = bool(job.spec.executors.instances)
-        objects = await seeing(asyncio.to_thread(self._owned.of, key, uid, has_executors, begun.now_s))
+        objects = await self._owned.seen(begun, job)
         observed = await observe(begun.body, job, self._store, objects, self._reports, self._now_ms(), invalid)
         if observed.is_silent:
             self._cache_refresher.mark_unresponsive(key)
@@ -152,9 +157,7 @@ class Reconciler:
             return STEADY_S, None
         words = self._words(key, observed, actions, refused)
         error = await self._tell(begun, words)
-        status = next((dict(word.status) for word in words if isinstance(word, SetStatus)), observed.status)
-        if key in self._store.jobs:
-            self._metrics.show(key.namespace, key.name, gauges(job, status))
+        status = self._shown(begun, words)
         is_restless = actions or status.get("phase") not in ("Running", "Suspended")
         return RESTLESS_S if is_restless else STEADY_S, first or error
 
@@ -170,33 +173,47 @@ class Reconciler:
         lanes, change = self._lane_jobs.seen(begun), old.lane_change
         if len(lanes) < lanes_now(job.spec.lanes, change):  # only the API server knows that one is not there
             lanes = await self._lane_jobs.listed(begun)
+        if change is not None and change.stage == "Stopping" and all(one.as_job.has_stopped for one in lanes.values()):
+            lanes = await self._lane_jobs.with_pods(begun)
         if job.spec.lanes == 1 and not lanes and change is None:
             return await self._pass(begun, job)
         tasks = tasks_of(begun.body, self._store)
         actions = plan_lanes(begun.body, job, lanes, self._settings, self._now_ms(), tasks=tasks)
+        if change is None and job.spec.lanes > 1:  # what a task of an earlier change had is needed by nobody
+            actions = (*surplus_objects(job, await self._owned.seen(begun, job)), *actions)
         refused = await self._do(key, target, actions)
         first = refused[0][1] if refused else None
         if first is not None and first.is_terminating:
             return STEADY_S, None
-        said = self._worth_saying(key, refused)
+        said = self._patience.worth_saying(key, refused)
         if said is not None:
             actions = plan_lanes(begun.body, job, lanes, self._settings, self._now_ms(), str(said[1]), tasks)
         words = [action for action in actions if isinstance(action, _WORDS)]
         error = await self._tell(begun, words if said is not None or first is None else ())
-        status_before = begun.body.get("status", {})
-        status = next((dict(word.status) for word in words if isinstance(word, SetStatus)), status_before)
-        if key in self._store.jobs:
-            self._metrics.show(key.namespace, key.name, gauges(job, status))
+        status = self._shown(begun, words)
         return STEADY_S if status.get("phase") in ("Running", "Suspended") else RESTLESS_S, first or error
+
+    async def _stands_still(self, begun: Begun, words: Sequence[Action]) -> ApiError | None:
+        """Nothing is done for a job but to say why; returns the first error."""
+        error = await self._tell(begun, words)
+        self._shown(begun, words)
+        return error
+
+    def _shown(self, begun: Begun, words: Iterable[Action]) -> Mapping[str, object]:
+        """The status with what was said in a pass, after the metrics show it."""
+        before = begun.body.get("status", {})
+        status = next((dict(word.status) for word in words if isinstance(word, SetStatus)), before)
+        if begun.key in self._store.jobs:
+            self._metrics.show(*begun.key, gauges(begun.body, status))
+        return status
 
     async def _one_lane(
         self, begun: Begun, job: ReplicatedStreamJob, old: Status
     ) -> tuple[float, ApiError | None] | None:
         """A pass over a job that has one lane and is to have several; None: nothing is left of the one."""
-        has_executors = bool(job.spec.executors.instances)
-        objects = await seeing(asyncio.to_thread(self._owned.of, begun.key, begun.uid, has_executors, begun.now_s))
+        objects = await self._owned.seen(begun, job)
         planned: Planned
-        is_there = bool(objects or pods_of(begun.body, self._store))
+        is_there = bool(surplus_objects(job, objects) or pods_of(begun.body, self._store))
         if is_over(old, is_there):
             if not is_there:
                 return None
@@ -219,7 +236,7 @@ class Reconciler:
 
     def forget(self, key: Key) -> None:
         """The job is gone."""
-        self._put_off.pop(key, None)
+        self._patience.forget(key)
         self._cache_refresher.forget(key)
         self._owned.forget(key)
         self._metrics.forget(key.namespace, key.name)
@@ -249,21 +266,13 @@ class Reconciler:
         self, key: Key, observed: Observed, actions: Sequence[Action], refused: Sequence[tuple[Action, ApiError]]
     ) -> Sequence[Action]:
         """What is to be reported."""
-        said = self._worth_saying(key, refused)
+        said = self._patience.worth_saying(key, refused)
         if not refused:
             return [action for action in actions if isinstance(action, _WORDS)]
         if said is None:
             return only_now(actions)
         action, error = said
         return words_of(observed, self._settings, actions, Refusal(action, str(error), error.is_passing))
-
-    def _worth_saying(self, key: Key, refused: Sequence[tuple[Action, ApiError]]) -> tuple[Action, ApiError] | None:
-        """The refusal that is to be reported; one that may pass by itself, not at once."""
-        lasting = [one for one in refused if not one[1].is_passing]
-        self._put_off[key] = self._put_off.get(key, 0) + 1 if refused and not lasting else 0
-        if not refused or 0 < self._put_off[key] <= PATIENCE:
-            return None
-        return (lasting or refused)[0]
 
     async def _tell(self, begun: Begun, words: Iterable[Action]) -> ApiError | None:
         """Events and the status; returns the first error. A job whose status is not found is gone.

@@ -16,6 +16,9 @@ LONGEST_HISTORY: Final = 10
 LONGEST_REQUEST: Final = 1024
 """So many characters of a request count."""
 
+LONGEST_ANSWER: Final = 1024
+"""And so many of what became of it."""
+
 MOST_LANES: Final = 32
 """So many lanes that are not as they should be are named."""
 
@@ -158,7 +161,9 @@ class Request(Part):
         max_length=LONGEST_REQUEST, description="What was requested: the annotation's value, or the nonce"
     )
     outcome: Outcome = Field(description="Pending: under way; Done; Refused: it cannot be done, the message says why")
-    message: str = Field(default="", max_length=1024, description="What was done, or why not and what to do instead")
+    message: str = Field(
+        default="", max_length=LONGEST_ANSWER, description="What was done, or why not and what to do instead"
+    )
     time: Time | None = Field(default=None, description="When the outcome was written")
 
 

@@ -16,6 +16,7 @@ from tandem_operator.plan.deletion import deletion, finalized
 from tandem_operator.plan.events import events_of
 from tandem_operator.plan.generations import step
 from tandem_operator.plan.generators import (
+    is_without_a_beat,
     live_generators,
     roll_generators,
     surplus_generators,
@@ -61,7 +62,7 @@ def plan(observed: Observed, settings: Settings) -> tuple[Action, ...]:
         *(one for one in requests.removed if one.name != next_one.keeps),
         *objects.labelled(roster),
         *recorded(observed, settings, version, roster),
-        *objects.unneeded(observed, wanted),
+        *objects.unneeded(observed, wanted, version.job, spec_job),
         *events_of(old, status),
         *((SetStatus(as_object(status)),) if status != old else ()),
     )
@@ -78,7 +79,8 @@ def _members(
     indices = {member.index for member in roster.live}
     proved = replace(version, job=version.fallback or version.job) if is_on_trial(roster, version) else version
     created = missing(observed, settings, proved, old, Component.MEMBER, roster.wanted, indices)
-    left = requests.actions or surplus(roster) or _tried(observed, settings, version, roll(roster, version))
+    rolled = roll(roster, version, is_without_a_beat(observed))
+    left = requests.actions or surplus(roster) or _tried(observed, settings, version, rolled)
     tasks_of = version.fallback if version.falls_back else None
     return (
         *gone,
@@ -106,4 +108,6 @@ def _generators(
         return gone
     is_proved = not any(member.outdated for member in roster.live)
     created = missing(observed, settings, version, old, Component.GENERATOR, wanted, {pod.index for pod in live})
-    return (*gone, *created, *(surplus_generators(observed) or roll_generators(observed, version, is_proved)))
+    are_members_new = is_proved and not version.is_held and len(roster.back) >= roster.wanted
+    extra = surplus_generators(observed, are_members_new)
+    return (*gone, *created, *(extra or roll_generators(observed, version, is_proved)))

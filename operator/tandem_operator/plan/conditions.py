@@ -8,13 +8,18 @@ from typing import Final
 from tandem.manifest import ReplicatedStreamJob
 from tandem_operator.observed import Observed
 from tandem_operator.plan.facts import Facts
+from tandem_operator.plan.generators import is_without_a_beat
 from tandem_operator.plan.lane_words import changing
+from tandem_operator.plan.rollout_words import because, held, rolled_back
+from tandem_operator.plan.suspension import suspending
 from tandem_operator.plan.times import written
 from tandem_operator.plan.topics import Drift, in_words
 from tandem_operator.plan.waits import all_wait, orderers_wait, waits_beside, who_waits
 from tandem_operator.status import LONGEST_MESSAGE, Condition, ConditionStatus, ConditionType, Status
 
 INVALID: Final = "InvalidSpec"
+_NO_BEAT: Final = "No replica that works leaves before a heartbeat generator beats"
+_NOT_LOOKED_AT: Final = "Not known: the operator does not look at the job's pods. See the condition Progressing"
 _NAMED: Final = 5
 """So many inputs that are held back are named."""
 
@@ -60,6 +65,20 @@ def progressing(old: Status, reason: str, message: str, generation: int, now_ms:
     return _progress(old, ConditionUpdate("Progressing", "True", reason, message), generation, now_ms)
 
 
+def not_looked_at(old: Status, reason: str, generation: int, now_ms: int) -> tuple[Condition, ...]:
+    """The conditions of a job that nobody looks at: what was true of its pods may be so no longer.
+
+    What the spec says stays, and that a replica computed other rows: that does not go away by itself.
+    """
+    said = (ConditionUpdate(one.type, "Unknown", reason, _NOT_LOOKED_AT) for one in old.conditions)
+    return tuple(
+        before
+        if before.type in ("Progressing", "Suspended") or (before.type, before.status) == ("Diverged", "True")
+        else _dated(one, before, generation, now_ms)
+        for one, before in zip(said, old.conditions, strict=True)
+    )
+
+
 def _progress(old: Status, said: ConditionUpdate, generation: int, now_ms: int) -> Condition:
     before = next((condition for condition in old.conditions if condition.type == said.type), None)
     return _dated(said, before, generation, now_ms)
@@ -97,7 +116,7 @@ def _ready(observed: Observed, facts: Facts) -> ConditionUpdate:
         return ConditionUpdate("Ready", "False", "StillWaiting", waits)
     if facts.active:
         counted = _count(facts.active, facts.wanted_active, "active replicas have caught up")
-        return ConditionUpdate("Ready", "True", "Active", f"{counted}{_because(who_waits(observed))}")
+        return ConditionUpdate("Ready", "True", "Active", f"{counted}{because(who_waits(observed))}")
     if facts.refused:
         return ConditionUpdate(
             "Ready", "False", "Refused", f"{facts.refused}. Fix the job; its pods retry by themselves"
@@ -106,7 +125,7 @@ def _ready(observed: Observed, facts: Facts) -> ConditionUpdate:
         return ConditionUpdate("Ready", "False", "Failing", facts.failing)
     if facts.unclear:
         return ConditionUpdate("Ready", "Unknown", "NoReport", "Replicas run, but do not answer the operator")
-    return ConditionUpdate("Ready", "False", "Starting", f"No replica has caught up yet{_because(facts.blocked)}")
+    return ConditionUpdate("Ready", "False", "Starting", f"No replica has caught up yet{because(facts.blocked)}")
 
 
 def _refused_by_kafka(observed: Observed) -> str:
@@ -123,7 +142,7 @@ def _replicated(observed: Observed, facts: Facts) -> ConditionUpdate:
         return ConditionUpdate("Replicated", "False", "Suspended", "The job is suspended")
     if facts.active < facts.wanted_active:
         why = facts.refused or facts.failing or facts.blocked
-        return ConditionUpdate("Replicated", "False", "ReplicasMissing", f"{counted}{_because(why)}")
+        return ConditionUpdate("Replicated", "False", "ReplicasMissing", f"{counted}{because(why)}")
     if facts.wanted_active == 1 and not facts.standby:
         remedy = "Set spec.replicas: 2, or spec.standbys: 1"
         return ConditionUpdate("Replicated", "False", "SingleReplica", f"One replica cannot mask a failure. {remedy}")
@@ -178,7 +197,7 @@ def _standby(observed: Observed, facts: Facts) -> ConditionUpdate:
     counted = _count(facts.standby, facts.wanted_standby, "standbys follow")
     if facts.standby < facts.wanted_standby:
         return ConditionUpdate(
-            "StandbyFresh", "False", "StandbysMissing", f"{counted}{_because(facts.failing or facts.blocked)}"
+            "StandbyFresh", "False", "StandbysMissing", f"{counted}{because(facts.failing or facts.blocked)}"
         )
     if facts.unclear:
         return ConditionUpdate("StandbyFresh", "Unknown", "NoReport", "Not all replicas answer the operator")
@@ -199,11 +218,11 @@ def _progressing(observed: Observed, facts: Facts) -> ConditionUpdate:
     if observed.lane_change is not None:
         return ConditionUpdate("Progressing", *changing(observed.lane_change))
     if observed.job.spec.suspend:
-        return ConditionUpdate("Progressing", "True", "Suspended", "The job is suspended")
+        return ConditionUpdate("Progressing", "True", *suspending(observed))
     if facts.held:
-        return _held(facts)
+        return ConditionUpdate("Progressing", *held(facts))
     if facts.failed:
-        return _rolled_back(facts)
+        return ConditionUpdate("Progressing", *rolled_back(facts))
     if facts.stalled:
         return ConditionUpdate(
             "Progressing",
@@ -212,7 +231,8 @@ def _progressing(observed: Observed, facts: Facts) -> ConditionUpdate:
             f"{facts.stalled}. The other replicas were left unchanged. Fix the job or revert the change",
         )
     if facts.rolling:
-        said = f"Replicas are being replaced, one at a time{_because(facts.blocked)}"
+        waits = because(_NO_BEAT if is_without_a_beat(observed) else "")
+        said = f"Replicas are being replaced, one at a time{waits}{because(facts.blocked)}"
         return ConditionUpdate("Progressing", "True", "RollingOut", said)
     missing = facts.active < facts.wanted_active or facts.standby < facts.wanted_standby
     trouble = facts.refused or facts.failing
@@ -227,38 +247,7 @@ def _progressing(observed: Observed, facts: Facts) -> ConditionUpdate:
     if missing:
         return ConditionUpdate("Progressing", "True", "Starting", "Replicas start")
     beside = waits_beside(observed)
-    return ConditionUpdate("Progressing", "True", "Complete", f"The job is as specified{_because(beside)}")
-
-
-def _held(facts: Facts) -> ConditionUpdate:
-    """The spec asks for another generation than the one that runs."""
-    if facts.failed:
-        remedy = "Fix the job or revert the change; or change spec.restartNonce to retry"
-        said = f"{facts.failed}. The running generation continues unchanged. {remedy}"
-        return ConditionUpdate("Progressing", "False", "UpgradeFailed", said)
-    if facts.upgrading:
-        reason, said = facts.upgrading
-        return ConditionUpdate("Progressing", "True", reason, f"{said}{_because(facts.blocked)}")
-    said = f"The spec asks for another configuration than the running one, which continues unchanged: {facts.needs}"
-    remedy = (
-        "Such a change needs a new generation from a savepoint (docs/how-to/upgrade-a-job.md). Or revert the change"
-    )
-    return ConditionUpdate("Progressing", "False", "ConfigurationChanged", f"{said}. {remedy}")
-
-
-def _rolled_back(facts: Facts) -> ConditionUpdate:
-    trouble = facts.stalled if facts.rolling else facts.refused or facts.failing or facts.beside
-    is_news = bool(trouble) and not facts.failed.startswith(trouble.rstrip(". "))
-    more = f". But now {trouble}" if is_news else ""
-    if facts.rolling or facts.active < facts.wanted_active or facts.standby < facts.wanted_standby:
-        said = f"{facts.failed}. Replicas are being replaced with the last revision that worked, one at a time{more}"
-        return ConditionUpdate("Progressing", "False", "RollingBack", said)
-    remedy = (
-        "Fix the job, or change spec.restartNonce to retry. If the code or versions changed on purpose, "
-        "also change an option, so that a new generation starts (docs/how-to/upgrade-a-job.md)"
-    )
-    said = f"{facts.failed}. The job runs the last revision that worked{more}. {remedy}"
-    return ConditionUpdate("Progressing", "False", "RolledBack", said)
+    return ConditionUpdate("Progressing", "True", "Complete", f"The job is as specified{because(beside)}")
 
 
 def suspended(job: ReplicatedStreamJob) -> ConditionUpdate:
@@ -293,7 +282,3 @@ def _topics(observed: Observed, drift: Drift | None) -> ConditionUpdate:
 
 def _count(have: int, wanted: int, what: str) -> str:
     return f"{have} of {wanted} {what}"
-
-
-def _because(text: str) -> str:
-    return f". {text}" if text else ""

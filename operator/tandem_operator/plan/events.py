@@ -28,7 +28,7 @@ _TOLD: Final[dict[tuple[ConditionType, ConditionStatus], tuple[_Kind, str]]] = {
     ("TopicsAsDeclared", "True"): ("Normal", "TopicsAsDeclared"),
 }
 """Of topics that differ, each difference is reported by itself."""
-_EXPECTED: Final = ("Suspended", "NoneAskedFor")
+_EXPECTED: Final = ("Suspended", "Suspending", "NoneAskedFor")
 """Reasons that follow from the spec: no news of themselves."""
 
 

@@ -1,4 +1,8 @@
-"""Heartbeat generators: all alike, without state. One is enough for the job to go on."""
+"""Heartbeat generators: all alike, without state. One is enough for the job to go on.
+
+A job that gets or loses them by another `ordering.mode` has two kinds of members for a while: those without an orderer
+need a generator. So the old generators stay until all members are new, and no old member leaves before a generator beats.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +17,25 @@ def wanted_generators(observed: Observed) -> int:
     return 0 if observed.job.spec.suspend or ordering.mode != "heartbeat" else ordering.generators
 
 
+def is_without_a_beat(observed: Observed) -> bool:
+    """Whether members need a generator, and none beats: another member without an orderer beside it would not help."""
+    return wanted_generators(observed) > 0 and not any(pod.ready for pod in live_generators(observed))
+
+
 def live_generators(observed: Observed) -> tuple[PodSeen, ...]:
     """Those that are not gone."""
     return tuple(pod for pod in observed.pods if pod.component is Component.GENERATOR and not pod.is_gone)
 
 
-def surplus_generators(observed: Observed) -> tuple[Action, ...]:
-    """Those too many: second ones of a name, then ones that do not work, then those with the highest index."""
+def surplus_generators(observed: Observed, are_members_new: bool) -> tuple[Action, ...]:
+    """Those too many: second ones of a name, then ones that do not work, then those with the highest index.
+
+    `are_members_new` : all members are back, made from what the job is now. Until then a job that shall have no generators
+    any more keeps those that it has.
+    """
     live = live_generators(observed)
+    if not wanted_generators(observed) and not are_members_new:
+        return ()
     extra = max(0, len(live) - wanted_generators(observed))
     first = {pod.index: pod.name for pod in sorted(live, key=lambda pod: (not pod.ready, pod.created_ms), reverse=True)}
     chosen = sorted(live, key=lambda pod: (first[pod.index] == pod.name, pod.ready, -pod.index, pod.name))[:extra]

@@ -13,12 +13,13 @@ from tandem_operator.resources.revisions import KIND
 
 @dataclass(frozen=True, slots=True)
 class Good:
-    """A revision that has worked. `number`: the higher the later; `digest` tells it from others."""
+    """A revision that has worked. `number`: the higher the later; `digest` tells it from others; `uid`: of its object."""
 
     name: str
     number: int
     digest: str
     content: Mapping[str, Any]
+    uid: str = ""
 
 
 def good_revisions(objects: Iterable[ObjectSeen]) -> tuple[Good, ...]:
@@ -28,5 +29,6 @@ def good_revisions(objects: Iterable[ObjectSeen]) -> tuple[Good, ...]:
 
 
 def _good(thing: Mapping[str, Any]) -> Good:
-    digest = thing["metadata"].get("annotations", {}).get(REVISION, "")
-    return Good(thing["metadata"]["name"], thing.get("revision", 0), digest, (thing.get("data") or {}).get("spec", {}))
+    metadata, content = thing["metadata"], (thing.get("data") or {}).get("spec", {})
+    digest = metadata.get("annotations", {}).get(REVISION, "")
+    return Good(metadata["name"], thing.get("revision", 0), digest, content, metadata.get("uid", ""))

@@ -1,7 +1,8 @@
 """A spec that passed the API server's checks but not ours, or a job that the operator may not see. The status says what
 to fix.
 
-What runs is repaired as the last revision that worked has it. Where none is kept, it goes on as it is.
+What runs is repaired as the last revision that worked has it. Where none is kept, it goes on as it is, and nobody looks at
+it: what its conditions said before is not known any more.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any, Final
 from tandem.manifest import ManifestError, ReplicatedStreamJob
 from tandem_operator.actions import Action, Emit, SetStatus
 from tandem_operator.observed import ObjectSeen
-from tandem_operator.plan.conditions import INVALID, not_progressing, with_progressing
+from tandem_operator.plan.conditions import INVALID, not_looked_at, not_progressing, with_progressing
 from tandem_operator.plan.good import good_revisions
 from tandem_operator.plan.refused import REFUSED
 from tandem_operator.plan.status import as_object
@@ -46,7 +47,10 @@ def _stands_still(body: Mapping[str, Any], reason: str, message: str, now_ms: in
     generation = body["metadata"].get("generation", 0)
     old = read_status(body.get("status", {}))
     condition = not_progressing(old, reason, message[:4096], generation, now_ms)
-    if condition in old.conditions:
+    known = {"phase": old.phase or "Failed", "observed_generation": generation}
+    conditions = not_looked_at(old, reason, generation, now_ms)
+    status = with_progressing(old.model_copy(update={**known, "conditions": conditions}), condition)
+    if status == old:
         return ()
-    named = old.model_copy(update={"phase": old.phase or "Failed", "observed_generation": generation})
-    return (Emit("Warning", reason, condition.message), SetStatus(as_object(with_progressing(named, condition))))
+    news = () if condition in old.conditions else (Emit("Warning", reason, condition.message),)
+    return (*news, SetStatus(as_object(status)))

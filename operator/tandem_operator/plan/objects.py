@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from tandem.manifest import ReplicatedStreamJob
 from tandem_operator.actions import Action, Apply, Delete, LabelPod, Object
 from tandem_operator.observed import ObjectSeen, Observed
 from tandem_operator.plan.roster import MemberState, Roster
+from tandem_operator.resources.accounts import account_name
 from tandem_operator.resources.names import APPLIED, ROLE, is_manifest
 from tandem_operator.resources.revisions import KIND as REVISION
 
@@ -26,28 +28,29 @@ def _is_so(wanted: Object, seen: ObjectSeen | None) -> bool:
     """Whether it was applied, and is still as it was applied: what somebody edits keeps our annotation."""
     if seen is None or seen.applied != wanted["metadata"]["annotations"][APPLIED]:
         return False
-    return seen.whole is None or all(
-        _holds(wanted[name], seen.whole.get(name)) for name in wanted if name not in _NAMES
-    )
+    return seen.whole is None or all(holds(wanted[name], seen.whole.get(name)) for name in wanted if name not in _NAMES)
 
 
-def _holds(wanted: Any, there: Any) -> bool:
+def holds(wanted: Any, there: Any) -> bool:
     """Whether all that is wanted is there; the API server adds defaults, never items of lists."""
     if isinstance(wanted, Mapping):
-        return isinstance(there, Mapping) and all(_holds(value, there.get(name)) for name, value in wanted.items())
+        return isinstance(there, Mapping) and all(holds(value, there.get(name)) for name, value in wanted.items())
     if isinstance(wanted, list | tuple):
-        return isinstance(there, list | tuple) and len(wanted) == len(there) and all(map(_holds, wanted, there))
+        return isinstance(there, list | tuple) and len(wanted) == len(there) and all(map(holds, wanted, there))
     return bool(wanted == there)
 
 
-def unneeded(observed: Observed, wanted: Sequence[Object]) -> tuple[Action, ...]:
+def unneeded(observed: Observed, wanted: Sequence[Object], *jobs: ReplicatedStreamJob) -> tuple[Action, ...]:
     """Objects that are not in `wanted`: among them older manifests, when no pod that is still there reads them.
 
-    Revisions of the job are no objects of its present one: `revisions` sees to them.
+    `jobs` : all versions of the job that matter. The account that one of them names stays, though the operator may have
+    made it, as one that is called like the job. Revisions of the job are no objects of its present one: `revisions` sees
+    to them.
     """
     names = {(thing["kind"], thing["metadata"]["name"]) for thing in wanted}
+    names |= {("ServiceAccount", account_name(job)) for job in jobs}
     return tuple(
-        Delete(thing.kind, thing.name)
+        Delete(thing.kind, thing.name, thing.uid)
         for thing in observed.objects
         if (thing.kind, thing.name) not in names and not _is_kept(observed, thing)
     )

@@ -1,8 +1,9 @@
 """Annotations of a job are requests that are carried out once: promote, drain or fence a replica.
 
 A request is first written into the status, with the pod that it concerns, and only then carried out, again and again until
-that pod is as was requested. So a status that gets lost, or an operator that dies in between, repeats nothing: the pod that
-took its place is another one.
+that pod is as was requested. So an operator that dies in between repeats nothing: the pod that took its place is another
+one. Nor does a status that gets lost, as when the job is restored from a backup: what was requested before there is a status
+is refused, since it may have been carried out long ago.
 """
 
 from __future__ import annotations
@@ -18,9 +19,14 @@ from tandem_operator.plan.savepoints import savepoint_requests
 from tandem_operator.plan.times import read_ms, written
 from tandem_operator.resources.names import PREFIX
 from tandem_operator.resources.settings import Settings
-from tandem_operator.status import LONGEST_REQUEST, Outcome, Request, RequestName, Status
+from tandem_operator.status import LONGEST_ANSWER, LONGEST_REQUEST, Outcome, Request, RequestName, Status
 
 PATIENCE_S: Final = 120.0
+
+_BEFORE: Final = (
+    "it was made before this status: the job is new, or its status was lost. Retry with a new annotation value if it is "
+    "still to be done"
+)
 
 _Kind = Literal["promote", "drain", "fence"]
 _KINDS: Final[tuple[_Kind, ...]] = ("promote", "drain", "fence")
@@ -53,7 +59,9 @@ def requested(observed: Observed, roster: Roster, settings: Settings, old: Statu
         if not value:
             continue
         known = old.requests.get(kind)
-        if known is None or known.value != value:
+        if known is None and old.observed_generation is None:
+            requests[kind] = Request(value=value, outcome="Refused", message=_BEFORE, time=written(observed.now_ms))
+        elif known is None or known.value != value:
             requests[kind] = _taken_in(kind, value, roster, observed.now_ms)
         elif known.outcome == "Pending":
             requests[kind], more = _carried_out(kind, known, roster, observed.now_ms)
@@ -65,7 +73,7 @@ def requested(observed: Observed, roster: Roster, settings: Settings, old: Statu
 
 def _taken_in(kind: _Kind, value: str, roster: Roster, now_ms: int) -> Request:
     def answer(outcome: Outcome, message: str) -> Request:
-        return Request(value=value, outcome=outcome, message=message, time=written(now_ms))
+        return Request(value=value, outcome=outcome, message=message[:LONGEST_ANSWER], time=written(now_ms))
 
     replica = value.partition("@")[0]  # what follows makes another request of it
     member = roster.find(replica)
@@ -128,4 +136,4 @@ def _concerns(member: Member) -> str:
 
 
 def _ended(request: Request, outcome: Outcome, message: str, now_ms: int) -> Request:
-    return request.model_copy(update={"outcome": outcome, "message": message, "time": written(now_ms)})
+    return request.model_copy(update={"outcome": outcome, "message": message[:LONGEST_ANSWER], "time": written(now_ms)})

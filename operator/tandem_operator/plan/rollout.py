@@ -26,8 +26,11 @@ def is_on_trial(roster: Roster, version: Version) -> bool:
     return is_open and any(not one.outdated and not one.is_back and one.slot is None for one in roster.live)
 
 
-def roll(roster: Roster, version: Version) -> tuple[Action, ...]:
-    """The next step of the rollout, if there is one to be taken."""
+def roll(roster: Roster, version: Version, is_without_a_beat: bool = False) -> tuple[Action, ...]:
+    """The next step of the rollout, if there is one to be taken.
+
+    `is_without_a_beat` : new members would wait for a generator, and none beats. No member that works leaves then.
+    """
     outdated = [member for member in roster.live if member.outdated]
     if not outdated or len(roster.live) != roster.wanted or roster.is_switching:
         return ()
@@ -37,6 +40,8 @@ def roll(roster: Roster, version: Version) -> tuple[Action, ...]:
     if useless and not is_on_trial(roster, version):
         return tuple(DeletePod(member.pod.name, member.pod.uid, _WHY) for member in useless)
     if not roster.is_clear or len(roster.back) < roster.wanted or any(_is_half_done(m) for m in roster.live):
+        return ()
+    if is_without_a_beat:
         return ()
     next_one = min(outdated, key=_order)
     if next_one.state is MemberState.ACTIVE and len(roster.actives) < roster.wanted_active:

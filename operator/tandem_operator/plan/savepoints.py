@@ -17,7 +17,7 @@ from tandem_operator.plan.times import written
 from tandem_operator.resources import tasks
 from tandem_operator.resources.names import PREFIX
 from tandem_operator.resources.settings import Settings
-from tandem_operator.status import LONGEST_REQUEST, Outcome, Request, RequestName, Status
+from tandem_operator.status import LONGEST_ANSWER, LONGEST_REQUEST, Outcome, Request, RequestName, Status
 
 Kind = Literal["savepoint", "savepointNonce"]
 
@@ -106,4 +106,4 @@ def _removed(observed: Observed, needed: Collection[str]) -> Iterator[DeletePod]
 
 
 def _request(observed: Observed, value: str, outcome: Outcome, message: str) -> Request:
-    return Request(value=value, outcome=outcome, message=message[:1024], time=written(observed.now_ms))
+    return Request(value=value, outcome=outcome, message=message[:LONGEST_ANSWER], time=written(observed.now_ms))

@@ -15,6 +15,7 @@ from tandem_operator.plan.generations import Step
 from tandem_operator.plan.generators import live_generators
 from tandem_operator.plan.revisions import judged
 from tandem_operator.plan.roster import Roster, best, publisher_of
+from tandem_operator.plan.suspension import still_there
 from tandem_operator.plan.times import read_ms, written
 from tandem_operator.plan.topics import drift_of
 from tandem_operator.plan.version import Version
@@ -104,7 +105,7 @@ def _phase(observed: Observed, facts: Facts, old: Status) -> Phase:
     if observed.lane_change is not None and observed.lane_change.stage != "Refused":
         return "Upgrading"
     if observed.job.spec.suspend:
-        return "Suspended"
+        return (old.phase or "Degraded") if still_there(observed) else "Suspended"
     if not facts.active and (facts.refused or facts.diverged):
         return "Failed"
     if (facts.rolling or facts.upgrading) and facts.active:

@@ -2,12 +2,31 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from tandem_operator.actions import Action, DeletePod
-from tandem_operator.observed import Component, Observed
+from tandem_operator.observed import Component, Observed, PodPhase
 from tandem_operator.plan.generators import live_generators
 from tandem_operator.plan.roster import MemberState, Roster
 
 SUSPENDED = "the job is suspended"
+_NAMED: Final = 5
+"""So many pods that still end are named."""
+
+
+def still_there(observed: Observed) -> tuple[str, ...]:
+    """The pods in which processes may still run: a suspended job is not suspended before they have ended."""
+    ended = (PodPhase.SUCCEEDED, PodPhase.FAILED)
+    return tuple(pod.name for pod in observed.pods if pod.phase not in ended)
+
+
+def suspending(observed: Observed) -> tuple[str, str]:
+    """How the suspension of a job gets on: a reason and words."""
+    left = still_there(observed)
+    if not left:
+        return "Suspended", "The job is suspended"
+    more = f", and {len(left) - _NAMED} more" if len(left) > _NAMED else ""
+    return "Suspending", f"The job is suspended when its pods have ended: {', '.join(left[:_NAMED])}{more}"
 
 
 def suspension(observed: Observed, roster: Roster, why: str = SUSPENDED) -> tuple[Action, ...]:

@@ -12,6 +12,7 @@ from typing import Annotated, Final, TypeVar
 import typer
 from kubernetes import client, config
 from kubernetes.config import ConfigException
+from pydantic import ValidationError
 from rich.console import Console
 from rich.live import Live
 from urllib3.exceptions import HTTPError
@@ -24,7 +25,7 @@ from tandem_operator.actions import Object
 from tandem_operator.api import Api, ApiError
 from tandem_operator.plugin.screen import now_utc, page
 from tandem_operator.resources.names import JOB, PREFIX
-from tandem_operator.status import Request, Status
+from tandem_operator.status import Request
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Inspect and control ReplicatedStreamJobs.")
 
@@ -130,7 +131,8 @@ def _request(name: str, job: str, value: str, timeout_s: float, namespace: str, 
             trouble = f" {_unreachable(error)}."  # the request is written: only its outcome is not known yet
             return False
         trouble = ""
-        found = Status.model_validate(body.get("status", {})).requests.get(name)  # type: ignore[call-overload]
+        answer = body.get("status", {}).get("requests", {}).get(name)
+        found = None if answer is None else Request.model_validate(answer)
         return found is not None and found.value == requested and found.outcome != "Pending"
 
     if not timeout_s:
@@ -191,6 +193,9 @@ def _told(call: Callable[[], _Answer], namespace: str, job: str) -> _Answer:
         raise typer.Exit(ExitCode.FAILED) from error
     except HTTPError as error:
         typer.echo(_unreachable(error), err=True)
+        raise typer.Exit(ExitCode.FAILED) from error
+    except ValidationError as error:
+        typer.echo(f"The status of {job} was written by a newer operator: update kubectl-tandem", err=True)
         raise typer.Exit(ExitCode.FAILED) from error
 
 

@@ -64,6 +64,8 @@ CHANGES = {
     "resume": Change(({}, {"suspend": True}, {}), pauses=True),
     "restart": Change(({}, {"restartNonce": 1})),
     "restart with generators": Change((HEARTBEAT, {**HEARTBEAT, "restartNonce": 1})),
+    "leader to heartbeat": Change(({}, HEARTBEAT)),
+    "heartbeat to leader": Change((HEARTBEAT, {})),
     "image": Change(({}, {"image": IMAGE})),
     "image that breaks": Change(({}, {"image": IMAGE}), breaks=True),
     "generation": Change(({}, {"job": OPTIONS})),

@@ -10,11 +10,14 @@ from tandem.manifest import KIND
 from tandem_operator.api import ApiError
 from tandem_operator.lanes import wanted_lane
 from tandem_operator.manifests import job_of
-from tandem_operator.reconciler import PATIENCE, STEADY_S
+from tandem_operator.patience import PATIENCE
+from tandem_operator.reconciler import STEADY_S
+from tandem_operator.resources.names import JOB, LANES_OF
 from tandem_operator.store import Key
 from tandem_operator.wiring import Intake
 from unit.operator.operator_builders import tree
 from unit.operator.tiny_api import FORBIDDEN, refuses
+from unit.operator.tiny_changing import Changing
 from unit.operator.tiny_world import KEY, TERMINATING, World
 
 
@@ -122,3 +125,44 @@ def test_what_happens_to_a_lane_wakes_the_whole() -> None:
     seen = {**body, "metadata": {**body["metadata"], "uid": "x"}}
     asyncio.run(Intake(world.store, Loop()).job_event("ADDED", seen))
     assert woken == [Key(KEY.namespace, "flights-lane-1"), KEY]
+
+
+def test_lanes_whose_pods_no_watch_has_reported_yet_are_not_divided() -> None:
+    """As after a start of the operator: the jobs are listed, and the pods are not."""
+    changing = Changing()
+    changing.until("Stopping")
+    changing.world.passes()
+    changing.moves()
+    metadata = {
+        "name": "still-there",
+        "namespace": KEY.namespace,
+        "labels": {JOB: "flights-lane-1", LANES_OF: KEY.name},
+    }
+    changing.world.api.put({"kind": "Pod", "metadata": metadata, "spec": {}})
+    changing.world.passes()
+    assert stage_now(changing) == "Stopping"
+
+    del changing.world.api.objects["Pod", "still-there"]
+    changing.world.passes()
+    assert stage_now(changing) == "Dividing"
+
+
+def stage_now(changing: Changing) -> str:
+    now = changing.change()
+    assert now is not None
+    return now.stage
+
+
+@pytest.mark.parametrize("fails", ["", "check"])
+def test_what_the_task_of_a_change_needed_goes_when_the_change_is_over(fails: str) -> None:
+    changing = Changing()
+    changing.fails = fails
+    changing.until("Refused" if fails else "Dividing")
+    assert changing.world.api.named("ServiceAccount") == [KEY.name]
+    body = changing.world.job
+    if fails:
+        changing.world.api.put({**body, "spec": {**body["spec"], "lanes": 2}})
+    changing.goes_on()
+    assert changing.change() is None
+    kinds = ("ConfigMap", "ServiceAccount", "NetworkPolicy")
+    assert [changing.world.api.named(kind) for kind in kinds] == [[], [], []]

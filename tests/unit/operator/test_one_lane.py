@@ -197,3 +197,13 @@ def test_a_number_that_is_set_back_while_it_stops_is_never_said_to_be_suspended(
     changing.goes_on()
     assert "Suspended" not in [reason for _, reason in changing.world.api.events()[before:]]
     assert len(changing.members()) == 2
+
+
+def test_the_account_that_the_lanes_use_stays_when_the_job_of_one_lane_goes() -> None:
+    changing = FromOne()
+    body = changing.world.job
+    changing.world.api.put({**body, "spec": {**body["spec"], "serviceAccount": KEY.name}})
+    changing.goes_on()
+    assert changing.numbers == [4, 4, 4, 4]
+    assert KEY.name in changing.world.api.named("ServiceAccount")
+    assert read_status(changing.world.job["status"]).lane_change is None

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from tandem.manifest import ReplicatedStreamJob
-from tandem_operator.actions import DeletePod
+from tandem_operator.actions import CreatePod, DeletePod
 from tandem_operator.observed import Component
 from tandem_operator.plan import plan
+from tandem_operator.resources.pods import template
 from unit.operator.operator_builders import SETTINGS, job
 from unit.operator.tiny_cluster import TinyCluster
+from unit.operator.tiny_told import progressing
 
 
 def _beating(generators: int, **spec: object) -> TinyCluster:
@@ -65,3 +67,83 @@ def test_a_changed_template_replaces_one_after_the_other_once_the_members_run_wi
         cluster.step()
     assert gone == 3
     assert cluster.status["phase"] == "Running"
+
+
+def _somebody_orders(cluster: TinyCluster, leader_template: str) -> bool:
+    """Whether a generator beats, or an orderer runs beside a member that works."""
+    return any(
+        cluster.is_ready(pod) and (pod.component is Component.GENERATOR or pod.template == leader_template)
+        for pod in cluster.pods.values()
+    )
+
+
+def test_generators_stay_until_all_members_have_an_orderer() -> None:
+    leader = job(replicas=2)
+    cluster = _beating(2, replicas=2)
+    cluster.change(leader)
+    template_of_leaders = template(leader, SETTINGS, Component.MEMBER)
+    for _ in range(60):
+        actions = plan(cluster.observed(), SETTINGS)
+        deleted = {action.name for action in actions if isinstance(action, DeletePod)}
+        if any(cluster.pods[name].component is Component.GENERATOR for name in deleted & set(cluster.pods)):
+            assert {pod.template for pod in cluster.actives()} == {template_of_leaders}
+            assert len(cluster.actives()) == 2
+        cluster.do(actions)
+        cluster.step()
+        assert _somebody_orders(cluster, template_of_leaders), cluster.story()
+    assert _generators(cluster) == []
+    assert cluster.status["phase"] == "Running"
+
+
+def _without_generators(cluster: TinyCluster, steps: int) -> None:
+    """Time goes by while no generator can be made, as with a quota that is used up."""
+    for _ in range(steps):
+        actions = plan(cluster.observed(), SETTINGS)
+        cluster.do(tuple(one for one in actions if not (isinstance(one, CreatePod) and "-generator-" in _name(one))))
+        cluster.step()
+
+
+def _name(created: CreatePod) -> str:
+    return str(created.pod["metadata"]["name"])
+
+
+def test_no_member_loses_its_orderer_before_a_generator_beats() -> None:
+    cluster = TinyCluster(job(replicas=2))
+    cluster.converge()
+    before = set(cluster.pods)
+    cluster.change(_job(2, replicas=2))
+    _without_generators(cluster, 20)
+    assert set(cluster.pods) == before
+    status, reason, message = progressing(cluster)
+    assert (status, reason) == ("True", "RollingOut")
+    assert "before a heartbeat generator beats" in message
+    cluster.converge()
+    assert not before & set(cluster.pods)
+    assert _generators(cluster) == [0, 1]
+
+
+def test_a_change_whose_generators_cannot_be_made_is_gone_back_from_after_the_deadline() -> None:
+    cluster = TinyCluster(job(replicas=2, progressDeadlineSeconds=300))
+    cluster.converge()
+    before = set(cluster.pods)
+    cluster.change(_job(2, replicas=2, progressDeadlineSeconds=300))
+    _without_generators(cluster, 58)
+    assert progressing(cluster)[1] == "RollingOut"
+    _without_generators(cluster, 8)
+    assert set(cluster.pods) == before
+    status, reason, message = progressing(cluster)
+    assert (status, reason) == ("False", "RolledBack")
+    assert "2 of 2 generators are not there after 300 s" in message
+
+
+def test_a_job_that_was_suspended_has_its_whole_deadline_for_its_generators() -> None:
+    """Nobody orders while it is suspended: that is not since when it waits."""
+    spec = {"replicas": 2, "progressDeadlineSeconds": 300}
+    cluster = TinyCluster(job(**spec))
+    cluster.converge()
+    cluster.change(job(**spec, suspend=True))
+    cluster.converge()
+    cluster.now_ms += 900_000
+    cluster.change(_job(2, **spec))
+    _without_generators(cluster, 40)
+    assert "failed" not in cluster.status["revision"]

@@ -112,3 +112,30 @@ def test_the_same_can_be_requested_again_with_another_mark_behind_it() -> None:
         cluster.converge()
         assert _outcome(cluster, "fence") == "Done"
         assert len(before - set(cluster.pods)) == 1
+
+
+def test_what_was_requested_before_the_status_was_lost_is_not_done_again() -> None:
+    cluster = _running(replicas=2)
+    cluster.annotations = {"tandem.dev/fence": "replica-1"}
+    cluster.converge()
+    before, cluster.status = set(cluster.pods), {}
+    cluster.annotations["tandem.dev/drain"] = "replica-0"
+    cluster.converge()
+    assert set(cluster.pods) == before
+    assert [_outcome(cluster, name) for name in ("fence", "drain")] == ["Refused", "Refused"]
+    assert "made before this status" in cluster.status["requests"]["fence"]["message"]
+
+    cluster.annotations["tandem.dev/fence"] = "replica-1@2"
+    cluster.converge()
+    assert _outcome(cluster, "fence") == "Done"
+
+
+def test_an_answer_that_names_very_many_replicas_is_cut() -> None:
+    cluster = TinyCluster(job(replicas=99))
+    for _ in range(2):
+        cluster.do(plan(cluster.observed(), SETTINGS))
+        cluster.step()
+    cluster.annotations = {"tandem.dev/promote": f"{'x' * 100}"}
+    cluster.do(plan(cluster.observed(), SETTINGS))
+    assert _outcome(cluster, "promote") == "Refused"
+    assert len(cluster.status["requests"]["promote"]["message"]) == 1024

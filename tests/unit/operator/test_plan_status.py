@@ -242,5 +242,23 @@ def test_a_spec_that_cannot_be_used_is_told_once_and_touches_nothing() -> None:
     status = _status(actions)
     assert status is not None
     assert _conditions(status)["Progressing"] == ("False", "InvalidSpec")
-    assert _conditions(status)["Ready"] == ("True", "Active")
+    said = _conditions(status)
+    assert {said[kind] for kind in ("Ready", "Replicated", "OrderingAvailable", "Diverged")} == {
+        ("Unknown", "InvalidSpec")
+    }
+    assert said["Suspended"] == ("False", "NotAskedFor")
     assert refuse({**body, "status": status}, caught.value, cluster.now_ms + 5_000) == ()
+
+
+def test_a_job_is_suspended_when_its_pods_have_ended_and_says_which_still_end() -> None:
+    cluster = _running(replicas=2)
+    cluster.change(job(replicas=2, suspend=True))
+    before = cluster.status["phase"]
+    cluster.do(plan(cluster.observed(), SETTINGS))
+    assert (cluster.status["phase"], before) == ("Running", "Running")
+    assert _conditions(cluster.status)["Progressing"] == ("True", "Suspending")
+    said = next(one["message"] for one in cluster.status["conditions"] if one["type"] == "Progressing")
+    assert all(name in said for name in cluster.pods)
+    cluster.converge()
+    assert cluster.status["phase"] == "Suspended"
+    assert _conditions(cluster.status)["Progressing"] == ("True", "Suspended")

@@ -1,4 +1,4 @@
-"""`kubectl tandem` where the API server is away: one message, and a request that is written is waited for all the same."""
+"""`kubectl tandem` where the API server is away, or the operator newer: one message, and a request is waited for."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ class ApiServer:
     def __init__(self) -> None:
         self.answers: list[int] = []
         self.asked = 0
+        self.phase = "Running"
         self._request = ""
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self.address = f"http://127.0.0.1:{self._server.server_port}"
@@ -44,7 +45,7 @@ class ApiServer:
     def job(self) -> dict[str, Any]:
         """The job, which is a list of no pods, too."""
         request = {"value": self._request, "outcome": "Done", "message": "replica-0 is active"}
-        return {**JOB, "status": {"requests": {"promote": request}}, "items": []}
+        return {**JOB, "status": {"phase": self.phase, "requests": {"promote": request}}, "items": []}
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         server = self
@@ -171,3 +172,16 @@ def test_the_watch_ends_when_the_job_is_gone(
     told = plugin("status", "flights", "--watch")
 
     assert (told.exit_code, told.stderr) == (1, "There is no job flights in namespace default\n")
+
+
+def test_a_status_of_a_newer_operator_is_reported_as_that_and_holds_no_request_up(
+    server: ApiServer, plugin: Callable[..., Result]
+) -> None:
+    server.phase = "Contemplating"
+
+    shown = plugin("status", "flights")
+
+    assert (shown.exit_code, shown.stdout) == (1, "")
+    assert shown.stderr == "The status of flights was written by a newer operator: update kubectl-tandem\n"
+    asked = plugin("promote", "flights", "replica-0")
+    assert (asked.exit_code, asked.stdout) == (0, "replica-0 is active\n")

@@ -120,6 +120,7 @@ def test_a_revision_is_kept_once_and_one_of_somebody_else_is_left_alone() -> Non
     assert world.api.writes("create") == [kept["metadata"]["name"]]
 
     foreign = revision(target.job, "another", SETTINGS, 2)
+    foreign["metadata"]["ownerReferences"][0]["name"] = "another"
     world.api.put(foreign)
     with pytest.raises(ApiError, match="belongs to somebody else"):
         actor.carry_out(target, Create(revision(target.job, UID, SETTINGS, 2)))
@@ -174,3 +175,57 @@ def test_revisions_that_are_kept_are_seen_by_the_next_operator() -> None:
 
     assert seen.whole is not None
     assert (seen.whole["revision"], seen.whole["data"]["spec"]["image"]) == (4, SETTINGS.image)
+
+
+def samples(world: World, job: str) -> dict[str, float]:
+    """The conditions of a job that the operator's metrics show."""
+    found = (sample for family in world.registry.collect() for sample in family.samples)
+    return {
+        sample.labels["type"]: sample.value
+        for sample in found
+        if sample.name == "tandem_operator_condition" and sample.labels["job_name"] == job
+    }
+
+
+def test_of_a_job_that_is_not_looked_at_the_metrics_show_no_old_conditions() -> None:
+    world = World()
+    world.passes()
+    assert samples(world, "flights")["Ready"] == 0
+    spoiled = world.api.put({**world.job, "spec": {**world.job["spec"], "sources": []}})
+    world.store.see_job(spoiled, gone=False)
+    world.passes()
+    assert samples(world, "flights") == {"Progressing": 0, "Suspended": 0}
+    conditions = {one["type"]: one["status"] for one in world.job["status"]["conditions"]}
+    assert conditions["Ready"] == "Unknown"
+
+
+def account(world: World, **spec: object) -> None:
+    """The job has one account, and then a spec with another one."""
+    world.passes()
+    world.passes(301)  # it is listed
+    body = world.job
+    world.api.put({**body, "metadata": {**body["metadata"], "generation": 2}, "spec": {**body["spec"], **spec}})
+    world.watch()
+
+
+def test_an_account_that_is_called_like_the_job_stays_if_the_spec_names_it() -> None:
+    world = World()
+    account(world, serviceAccount="flights")
+    world.passes()
+    assert "flights" in world.api.named("ServiceAccount")
+
+
+def test_an_account_that_is_not_needed_goes_and_one_of_that_name_that_somebody_else_has_made_since_stays() -> None:
+    world = World()
+    account(world, serviceAccount="another")
+    theirs = {"kind": "ServiceAccount", "metadata": {"name": "flights", "namespace": KEY.namespace, "uid": "theirs"}}
+    ours = world.api.objects["ServiceAccount", "flights"]
+    world.api.put(theirs)
+    world.passes()
+    assert world.api.objects["ServiceAccount", "flights"]["metadata"]["uid"] == "theirs"
+
+    world = World()
+    account(world, serviceAccount="another")
+    assert ours["metadata"]["ownerReferences"][0]["uid"] == UID
+    world.passes()
+    assert world.api.named("ServiceAccount") == []

@@ -6,7 +6,7 @@ import pytest
 
 from tandem.manifest import KIND
 from tandem_operator.api import ApiError
-from tandem_operator.reconciler import PATIENCE
+from tandem_operator.patience import PATIENCE
 from unit.operator.tiny_api import refuses
 from unit.operator.tiny_world import KEY, TERMINATING, World
 
@@ -183,5 +183,24 @@ def test_a_job_whose_operator_may_not_see_what_there_is_of_it_says_so_once(kind:
     assert "exceeded quota: few. Grant the right" in progressing["message"]
     assert world.api.events() == [("Warning", "ApiRefused")]
     world.api.refuse = lambda *_: None
+    world.passes()
+    assert world.api.progressing()["reason"] == "Starting"
+
+
+def test_what_a_former_job_of_that_name_has_left_is_waited_for_and_not_called_somebody_elses() -> None:
+    world = World()
+    manifest = world.first_pod()["metadata"]["annotations"]["tandem.dev/manifest"]
+    former = {"kind": KIND, "name": KEY.name, "uid": "former"}
+    metadata = {"name": manifest, "namespace": KEY.namespace, "ownerReferences": [former]}
+    world.api.put({"kind": "ConfigMap", "metadata": metadata, "data": {}})
+    for _ in range(PATIENCE):
+        assert world.refused().is_passing
+    assert "status" not in world.job
+
+    world.refused()
+    assert world.api.progressing()["reason"] == "ApiUnavailable"
+    assert "goes with the former job of this name" in world.api.progressing()["message"]
+
+    del world.api.objects["ConfigMap", manifest]
     world.passes()
     assert world.api.progressing()["reason"] == "Starting"

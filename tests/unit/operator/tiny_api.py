@@ -103,7 +103,9 @@ class TinyApi(Api):
         name = body["metadata"]["name"]
         self._ask("apply", body["kind"], name)
         self.done.append(("apply", body["kind"], name))
-        return self.put(body)
+        there = self.objects.get((body["kind"], name))
+        same = {} if there is None else {"uid": there["metadata"]["uid"]}
+        return self.put({**body, "metadata": {**body["metadata"], **same}})
 
     def merge(self, kind: str, namespace: str, name: str, body: Object) -> Object:
         self._ask("merge", kind, name)
