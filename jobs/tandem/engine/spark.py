@@ -231,12 +231,12 @@ class SparkEngine:
             found = explained(failed, begin, self._stopped.is_set, self.job.command, takes_letters)
             raise self._if_repeated(failed, found) from failed.error
         try:
-            found = isolated(failed, begin(self._give_up), self.job.command)
+            culprits = isolated(failed, begin(self._give_up), self.job.command)
         except TrialError as trouble:
             if self._stopped.is_set():
                 raise StoppedError from trouble
             raise self._if_repeated(failed, not_found(failed, trouble, self.job.command)) from failed.error
-        return self.job.intake.take(fetched, found)
+        return self.job.intake.take(fetched, culprits)
 
     def _if_repeated(self, failed: Failed, found: Exception) -> Exception:
         """`found`; or, where that says nothing of its cause and has come too often, an `EpochError`."""
