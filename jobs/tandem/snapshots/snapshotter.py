@@ -179,10 +179,12 @@ class Snapshotter:
             is_mine = newest is not None and newest.config_digest == self._identity.config_digest
             self._saved = newest.epoch if newest is not None and is_mine else -1
             apart_ms = self._settings.apart_ms(self._own_ms, began)
-            if (self._is_last and self._saved >= epoch) or 0 <= stands_at <= self._saved:
+            if self._is_last and self._saved >= epoch:
                 pass
             elif newest is not None and not self._is_last and 0 <= began - newest.taken_at_ms < apart_ms:
                 due = newest.taken_at_ms + apart_ms
+            elif 0 <= stands_at <= self._saved:
+                pass  # the newest one has all that this replica knows
             elif self._turn.take():
                 try:
                     self._take(epoch)

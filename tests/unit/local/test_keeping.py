@@ -111,9 +111,7 @@ def test_a_request_that_nobody_can_read_asks_for_nothing(job: Job) -> None:
     job.looks_until(lambda: not list((job.run / "start").iterdir()))
 
 
-def test_a_process_that_this_machine_cannot_start_is_tried_again_and_then_given_up_alone(
-    job: Job, tmp_path: Path
-) -> None:
+def test_a_process_that_this_machine_cannot_start_is_tried_again_and_then_given_up_alone(job: Job) -> None:
     slot = job.crew.slot("replica-1")
     log = slot.command.log_file
     log.unlink(missing_ok=True)
