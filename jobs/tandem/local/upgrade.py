@@ -116,9 +116,9 @@ class Upgrade:
             if plan.kind != "replica" and plan.name in left:
                 self._move_orderer(plan)
             elif plan.kind == "replica":
-                if plan.name in left:
+                if plan.name in left or not self._state(plan.name).running:
                     self.say(f"{plan.name} starts again")
-                    self._restart(plan, self.new)
+                    self._restart(plan, self.new, begins=False)
                 self._wait(plan.name, partial(self.job.is_ready, plan.name), "was at the head")
                 self._is_proved(plan)
         return self.job.generation()
@@ -164,8 +164,11 @@ class Upgrade:
         self._is_proved(plan)
 
     def _is_proved(self, plan: PlannedProcess) -> None:
-        """From now on it is started again as any other, and the job's manifest is the new one."""
-        proved = StartRequest(plan.name, self._argv(plan, self.new), manifest=str(self.new.path.absolute()))
+        """From now on it is started again as any other, and the job's manifest is the new one.
+
+        Without the savepoint, since its generation has begun: with it, it would begin another one after the next upgrade.
+        """
+        proved = StartRequest(plan.name, self._argv(plan, self.new, ""), manifest=str(self.new.path.absolute()))
         self.directory.ask_to_start(proved)
         self.say(f"{plan.name} is at the head")
 
@@ -173,22 +176,23 @@ class Upgrade:
         self._restart(plan, self.new)
         self._wait(plan.name, partial(self._is_announced, plan.name), "is up")
 
-    def _restart(self, plan: PlannedProcess, manifest: Manifest, on_trial: bool = False) -> None:
+    def _restart(self, plan: PlannedProcess, manifest: Manifest, on_trial: bool = False, begins: bool = True) -> None:
+        """`begins` : it may begin the new generation."""
         name = plan.name
         state = self._state(name)
         if state.running:
             sessions.send(state.pid, signal.SIGTERM)
         if not wait_until(lambda: not self._state(name).running, Deadline(self.step_deadline_s), _LOOK_EVERY_S):
             raise UpgradeError(f"{name} does not stop")
-        self.directory.ask_to_start(StartRequest(name, self._argv(plan, manifest), on_trial))
+        savepoint = self.savepoint if manifest is self.new and begins else ""
+        self.directory.ask_to_start(StartRequest(name, self._argv(plan, manifest, savepoint), on_trial))
         self._wait_until_started(name)
 
     def _wait_until_started(self, name: str) -> None:
         if not wait_until(lambda: self._state(name).running, Deadline(self.step_deadline_s), _LOOK_EVERY_S):
             raise UpgradeError(f"{name} was not started by the job's supervisor")
 
-    def _argv(self, plan: PlannedProcess, manifest: Manifest) -> tuple[str, ...]:
-        savepoint = self.savepoint if manifest is self.new else ""
+    def _argv(self, plan: PlannedProcess, manifest: Manifest, savepoint: str) -> tuple[str, ...]:
         return plan.argv(manifest.path, self.directory.path, "INFO", savepoint)
 
     def _wait(self, name: str, condition: Callable[[], bool], what: str) -> None:

@@ -154,7 +154,9 @@ def test_an_upgrade_that_was_interrupted_is_finished_with_those_that_it_has_left
 
         def runs(*moved: str) -> Upgrade:
             states = tuple(
-                ProcessState(plan.name, plan.kind, manifest=str(new.path if plan.name in moved else job.path))
+                ProcessState(plan.name, plan.kind, "running", manifest=str(new.path))
+                if plan.name in moved
+                else ProcessState(plan.name, plan.kind, manifest=str(job.path))
                 for plan in planned_processes(job)
             )
             directory.announce(RunningJob(job.name, job.path, os.getpid(), 0.0, states))
@@ -170,4 +172,12 @@ def test_an_upgrade_that_was_interrupted_is_finished_with_those_that_it_has_left
         (request,) = directory.take_requests()
         assert (request.process, request.on_trial) == ("replica-0", False)
         assert str(new.path) in request.argv
-        assert "generation-4" in request.argv
+        assert "generation-4" not in request.argv, "it is to begin no generation"
+
+        finished = runs("replica-2", "replica-1", "replica-0")
+        with pytest.raises(UpgradeError, match="generator-0 was not started"):
+            finished.finish()
+        proved = {one.process: one for one in directory.take_requests()}
+        assert {name for name in proved if "replica" in name} == {"replica-0", "replica-1", "replica-2"}
+        assert all("generation-4" not in one.argv and not one.on_trial for one in proved.values())
+        assert proved["replica-0"].manifest == str(new.path)
