@@ -186,7 +186,8 @@ class Keeper:
                 self._take_manifest(slot, Path(request.manifest))
             if not slot.running:
                 self._launch(slot, by_hand=True)
-                self.note(slot, "started")
+                if slot.running:
+                    self.note(slot, "started")
         return bool(slots)
 
     def _take_manifest(self, slot: Slot, path: Path) -> None:

@@ -18,23 +18,11 @@ from tandem.cli import run
 from tandem.cli.main import app
 from tandem.cli.view import View, watch
 from tandem.local import Event
-
-MANIFEST = """
-apiVersion: tandem.dev/v1alpha1
-kind: ReplicatedStreamJob
-metadata: {name: flights}
-spec:
-  job: {file: job.py}
-  kafka: {bootstrapServers: "localhost:1"}
-  sources: [{name: events, topics: [in]}]
-  sinks: [{name: out, topic: out}]
-  ordering: {mode: heartbeat, generators: 1}
-"""
+from unit.local.heartbeat_job import heartbeat_job
 
 
 def test_ctrl_c_ends_it_before_anything_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "job.py").write_text("def job(events):\n    return events.select('key', 'value')\n")
-    (tmp_path / "flights.yaml").write_text(MANIFEST)
+    path = heartbeat_job(tmp_path).path
     started: list[Any] = []
     monkeypatch.setattr(run.Jars, "resolve", lambda: os.kill(os.getpid(), signal.SIGINT))
     monkeypatch.setattr(run, "LocalJob", lambda *_arguments, **_options: object())
@@ -42,9 +30,7 @@ def test_ctrl_c_ends_it_before_anything_is_started(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(run.LocalLanes, "start", started.append)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        result = CliRunner().invoke(
-            app, ["run", str(tmp_path / "flights.yaml"), "--run-directory", str(tmp_path / "run")]
-        )
+        result = CliRunner().invoke(app, ["run", str(path), "--run-directory", str(tmp_path / "run")])
     finally:
         signal.signal(signal.SIGINT, before)
 

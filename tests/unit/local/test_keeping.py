@@ -12,24 +12,12 @@ import pytest
 
 from tandem.local.keeping import Crew, Keeper, end_all
 from tandem.local.restarts import RestartPolicy
-from tandem.local.rundir import RunDirectory
-from tandem.manifest import load
+from tandem.local.rundir import RunDirectory, StartRequest
 from tandem.process.ending import End, EndKind
 from tandem.process.info import ExitCode, ProcessInfo
 from tandem.waiting import Deadline, wait_until
+from unit.local.heartbeat_job import heartbeat_job
 
-MANIFEST = """
-apiVersion: tandem.dev/v1alpha1
-kind: ReplicatedStreamJob
-metadata: {name: flights}
-spec:
-  job: {file: job.py}
-  replicas: 2
-  kafka: {bootstrapServers: "localhost:1"}
-  sources: [{name: events, topics: [in]}]
-  sinks: [{name: out, topic: out}]
-  ordering: {mode: heartbeat, generators: 1}
-"""
 POLICY = RestartPolicy(first_delay_s=0.01, max_delay_s=0.01, most_in_a_row=3)
 
 
@@ -37,9 +25,7 @@ class Job:
     """Two replicas and a generator, none of which does anything."""
 
     def __init__(self, folder: Path) -> None:
-        (folder / "job.py").write_text("def job(events):\n    return events.select('key', 'value')\n")
-        (folder / "flights.yaml").write_text(MANIFEST)
-        manifest = load(folder / "flights.yaml")
+        manifest = heartbeat_job(folder)
         self.run = folder / "run"
         directory = RunDirectory(self.run)
         self.crew = Crew(manifest, directory, lambda _plan: ("/bin/sleep", "600"), pin_to_cores=False)
@@ -120,6 +106,10 @@ def test_a_process_that_this_machine_cannot_start_is_tried_again_and_then_given_
 
     job.looks_until(lambda: slot.lost)
     assert "it cannot be started" in slot.state.reason
+
+    RunDirectory(job.run).ask_to_start(StartRequest("replica-1"))
+    job.looks_until(lambda: job.said().count("replica-1: failed: it cannot be started") > POLICY.most_in_a_row + 1)
+    assert job.said().count("replica-1: started") == 1, "it says so of a process that was not"
     assert job.crew.slot("replica-0").running
 
 

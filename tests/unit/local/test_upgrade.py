@@ -15,19 +15,7 @@ from tandem.local.plan import planned_processes
 from tandem.local.rundir import ProcessState, RunDirectory, RunningJob
 from tandem.local.upgrade import Upgrade, UpgradeError
 from tandem.manifest import Manifest, load
-
-MANIFEST = """
-apiVersion: tandem.dev/v1alpha1
-kind: ReplicatedStreamJob
-metadata: {name: flights}
-spec:
-  job: {file: job.py}
-  replicas: REPLICAS
-  kafka: {bootstrapServers: "localhost:1"}
-  sources: [{name: events, topics: [in]}]
-  sinks: [{name: out, topic: out}]
-  ordering: {mode: heartbeat, generators: 1}
-"""
+from unit.local.heartbeat_job import heartbeat_job
 
 
 class Begun:
@@ -58,13 +46,6 @@ def begun(text: str) -> None:
     raise BegunWithError(text)
 
 
-def manifest(folder: Path, replicas: int = 2) -> Manifest:
-    (folder / "job.py").write_text("def job(events):\n    return events.select('key', 'value')\n")
-    path = folder / "flights.yaml"
-    path.write_text(MANIFEST.replace("REPLICAS", str(replicas)))
-    return load(path)
-
-
 @contextmanager
 def running(job: Manifest, folder: Path, **states: str) -> Iterator[RunDirectory]:
     """The job looks as if it ran; `states` are those of processes that do not, with _ for -."""
@@ -83,7 +64,7 @@ def upgrade(directory: RunDirectory, job: Manifest, same_files: bool) -> Upgrade
 
 
 def test_a_file_that_was_changed_in_its_place_is_no_upgrade_but_one_after_a_stop(tmp_path: Path) -> None:
-    job = manifest(tmp_path)
+    job = heartbeat_job(tmp_path)
     with running(job, tmp_path) as directory, pytest.raises(UpgradeError, match="this very file") as refused:
         upgrade(directory, job, same_files=False).run()
     assert f"tandem run {job.path} --accept-changes" in str(refused.value)
@@ -92,13 +73,13 @@ def test_a_file_that_was_changed_in_its_place_is_no_upgrade_but_one_after_a_stop
 def test_where_only_a_table_has_changed_the_file_may_be_the_same_and_the_last_replica_goes_first(
     tmp_path: Path,
 ) -> None:
-    job = manifest(tmp_path, replicas=3)
+    job = heartbeat_job(tmp_path, replicas=3)
     with running(job, tmp_path) as directory, pytest.raises(BegunWithError, match="replica-2 starts again"):
         upgrade(directory, job, same_files=True).run()
 
 
 def test_a_replica_that_was_given_up_goes_first_so_that_nobody_who_publishes_is_stopped_for_it(tmp_path: Path) -> None:
-    job = manifest(tmp_path, replicas=3)
+    job = heartbeat_job(tmp_path, replicas=3)
     with (
         running(job, tmp_path, replica_0="given up") as directory,
         pytest.raises(BegunWithError, match="replica-0 starts again"),
@@ -107,14 +88,14 @@ def test_a_replica_that_was_given_up_goes_first_so_that_nobody_who_publishes_is_
 
 
 def test_one_replica_alone_is_upgraded_by_a_stop(tmp_path: Path) -> None:
-    job = manifest(tmp_path, replicas=1)
+    job = heartbeat_job(tmp_path, replicas=1)
     with running(job, tmp_path) as directory, pytest.raises(UpgradeError, match="one replica has nobody") as refused:
         upgrade(directory, job, same_files=True).run()
     assert f"tandem run {job.path} --accept-changes" in str(refused.value)
 
 
 def test_the_command_says_by_which_other_one_a_stopped_job_goes_on(tmp_path: Path) -> None:
-    job = manifest(tmp_path)
+    job = heartbeat_job(tmp_path)
 
     result = CliRunner().invoke(app, ["upgrade", str(job.path), "--run-directory", str(tmp_path / "run")])
 
@@ -126,7 +107,7 @@ def test_the_command_says_by_which_other_one_a_stopped_job_goes_on(tmp_path: Pat
 def test_a_running_job_does_not_go_on_with_changes_by_a_second_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    job = manifest(tmp_path)
+    job = heartbeat_job(tmp_path)
     monkeypatch.setattr("tandem.cli.run.Jars.resolve", lambda: None)
     monkeypatch.setattr("tandem.cli.run.changed_start", begun)
     command = ["run", str(job.path), "--accept-changes", "--run-directory", str(tmp_path / "run"), "--no-screen"]
@@ -138,7 +119,7 @@ def test_a_running_job_does_not_go_on_with_changes_by_a_second_run(
 
 
 def test_a_file_is_the_same_by_whatever_path_it_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    job = manifest(tmp_path)
+    job = heartbeat_job(tmp_path)
     monkeypatch.chdir(tmp_path)
     by_name = load(Path("flights.yaml"))
     with running(job, tmp_path) as directory, pytest.raises(UpgradeError, match="this very file"):
@@ -146,7 +127,7 @@ def test_a_file_is_the_same_by_whatever_path_it_is_named(tmp_path: Path, monkeyp
 
 
 def test_an_upgrade_that_was_interrupted_is_finished_with_those_that_it_has_left(tmp_path: Path) -> None:
-    job = manifest(tmp_path, replicas=3)
+    job = heartbeat_job(tmp_path, replicas=3)
     (tmp_path / "new.yaml").write_text(job.path.read_text())
     new = load(tmp_path / "new.yaml")
     directory, said = RunDirectory(tmp_path / "run"), list[str]()
