@@ -10,11 +10,12 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 N ?= 20000
 SCALE ?= laptop
+EXTRAS ?= demo,dev
 OUT ?= bench/results/evaluation-$(SCALE)
 WORKERS ?= 2
 ARGS ?=
 # Two files at a time, each worker with a Kafka, a ZooKeeper and a Spark of its own (3 GB). WORKERS=0: one test after the other.
-# In the order of their names: those with few tests are long, and would all be last.
+# In the order that tests/integration/conftest.py gives: by itself, files with few tests would be last, and they are long.
 INTEGRATION = $(BIN)/pytest tests/integration -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 WORDS = $(BIN)/codespell --ignore-regex='`[^`]*`' --dictionary
@@ -43,8 +44,8 @@ $(BIN)/python:
 
 $(INSTALLED): pyproject.toml | $(BIN)/python
 	@echo "Installing into .venv (once; PySpark is about 500 MB)"
-	$(BIN)/python -m pip install --disable-pip-version-check --editable '.[demo,dev]'
-	@touch $@
+	$(BIN)/python -m pip install --disable-pip-version-check --no-compile --editable '.[$(EXTRAS)]'
+	@touch $@ $(if $(findstring docs,$(EXTRAS)),$(BIN)/.docs)
 
 jars: $(INSTALLED)
 	@$(BIN)/python -m tandem.engine.jvm >/dev/null

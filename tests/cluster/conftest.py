@@ -21,9 +21,13 @@ from cluster.kubernetes import Kubectl, Object, run
 from cluster.lab import Lab
 from integration.workload import Cluster
 from tandem.devservers import KafkaBroker, ZooKeeperServer
+from tandem.waiting import Deadline, wait_until
 
 ROOT = Path(__file__).parents[2]
 SYSTEM = "tandem-system"
+_OURS = "tandem-tests=own"
+_ENDING = "jsonpath={range .items[?(@.metadata.deletionTimestamp)]}{.metadata.name} {end}"
+_DELETED_S = 180.0
 
 _SNAPSHOTS = {
     "apiVersion": "v1",
@@ -74,6 +78,7 @@ def tandem(image: str) -> Iterator[str]:
     release = Release("tandem", SYSTEM)
     release.install(image, "--create-namespace")
     yield SYSTEM
+    when_deleted()  # the operator ends jobs
     release.uninstall()
 
 
@@ -118,6 +123,13 @@ def own_namespace(every_s: float = Kubectl.every_s) -> Iterator[Kubectl]:
     """A new namespace, in the standard `restricted`, for as long as the block runs. `every_s`: how often waits look."""
     name = f"test-{uuid.uuid4().hex[:6]}"
     run(["kubectl", "create", "namespace", name])
-    run(["kubectl", "label", "namespace", name, "pod-security.kubernetes.io/enforce=restricted"])
+    run(["kubectl", "label", "namespace", name, "pod-security.kubernetes.io/enforce=restricted", _OURS])
     yield Kubectl(name, every_s)
-    run(["kubectl", "delete", "namespace", name, "--timeout", "180s"], timeout_s=200)
+    run(["kubectl", "delete", "namespace", name, "--wait=false"])
+
+
+def when_deleted() -> None:
+    """Wait until the namespaces of tests that are over are gone, with what ran there."""
+    listed = ["kubectl", "get", "namespaces", "--selector", _OURS, "--output", _ENDING]
+    are_gone = wait_until(lambda: not run(listed).split(), Deadline(_DELETED_S), 1.0)
+    assert are_gone, f"not deleted within {_DELETED_S:.0f} s: {run(listed)}"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Final
 
-from cluster.conftest import own_namespace, with_snapshots
+from cluster.conftest import own_namespace, when_deleted, with_snapshots
 from cluster.jobs import ClusterJob, running_job
 from cluster.lab import Lab
 from integration.waiting import for_a_while
@@ -24,6 +24,7 @@ _LIMITED: Final = {"requests": {"cpu": "500m", "memory": "1Gi"}, "limits": {"cpu
 @contextmanager
 def measured_job(servers: Cluster, name: str, **spec: Any) -> Iterator[ClusterJob]:
     """A job with short epochs and snapshots, on nodes that weigh as machines, seldom looked at; see `running_job`."""
+    when_deleted()  # what ends meanwhile takes processor time
     with _nodes_that_weigh(), own_namespace(_RARELY_S) as kubectl:
         settings = {"ordering": _SHORT, "resources": _LIMITED, **with_snapshots(kubectl), **spec}
         with running_job(kubectl, servers, name, **settings) as job:

@@ -36,6 +36,26 @@ KEPT = {"log.retention.check.interval.ms": "86400000"}
 # No JVM here lives long enough for the compiler that pays off after minutes.
 os.environ["JAVA_TOOL_OPTIONS"] = "-XX:TieredStopAtLevel=1"
 
+LONGEST = (
+    "evaluation",
+    "tutorial_first_job",
+    "tutorial_upgrade",
+    "failures_leader",
+    "demo",
+    "causal",
+    "lanes",
+    "realtime_replicas",
+    "standby",
+    "wheel",
+)
+"""Files with few tests that take long: they begin first, or one worker would have them at the end, alone."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files in the order of `LONGEST`, then all others in the order of their names."""
+    names = [f"test_{name}" for name in LONGEST]
+    items.sort(key=lambda item: names.index(item.path.stem) if item.path.stem in names else len(names))
+
 
 @pytest.fixture(scope="session")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
