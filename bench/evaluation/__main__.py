@@ -12,8 +12,8 @@ import typer
 
 from bench.evaluation.folder import Folder, FolderError
 from bench.evaluation.loading import FOLDER, ScenarioError, load_scale, load_scenarios
-from bench.evaluation.measure import carry_out
-from bench.evaluation.models import ScaleName
+from bench.evaluation.measure import carry_out, warm_up
+from bench.evaluation.models import Scale, ScaleName
 from bench.evaluation.plan import RunSpec, left_s, planned, to_do
 from bench.evaluation.record import Plan
 from bench.evaluation.report import write_report
@@ -48,7 +48,7 @@ def main(
     except (ScenarioError, FolderError) as error:
         print(error, file=sys.stderr)
         raise typer.Exit(2) from error
-    is_interrupted = _all(left, folder)
+    is_interrupted = _all(left, folder, load_scale(scale))
     missing = to_do(specs, folder.done())
     _say(f"the report is {write_report(folder)}")
     if missing:
@@ -56,11 +56,11 @@ def main(
     raise typer.Exit(130 if is_interrupted else int(bool(missing)))
 
 
-def _all(specs: list[RunSpec], folder: Folder) -> bool:
+def _all(specs: list[RunSpec], folder: Folder, scale: Scale) -> bool:
     """Return whether it was interrupted."""
     try:
         if specs:
-            _carry_out_all(_fetched(specs, folder), folder)
+            _carry_out_all(_fetched(specs, folder), folder, scale)
     except KeyboardInterrupt:
         _say("interrupted; what is done is kept")
         return True
@@ -82,11 +82,14 @@ def _fetched(specs: list[RunSpec], folder: Folder) -> list[RunSpec]:
     return [spec for spec in specs if spec in there]
 
 
-def _carry_out_all(specs: list[RunSpec], folder: Folder) -> None:
+def _carry_out_all(specs: list[RunSpec], folder: Folder, scale: Scale) -> None:
     with (
         tempfile.TemporaryDirectory(prefix="tandem-evaluation-", ignore_cleanup_errors=True) as work,
         servers(Path(work)) as around,
     ):
+        if specs and scale.servers_warm_up:
+            _say(f"warm-up of the broker and ZooKeeper: {scale.servers_warm_up:g} s")
+            warm_up(around, scale.servers_warm_up, scale.seed, lambda text: _say(f"  {text}"))
         for number, spec in enumerate(specs):
             if not (around.kafka.running and around.zookeeper.running):
                 _say("the broker or ZooKeeper has ended: the same command starts others, and goes on")

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from bench.evaluation.configurations import STRIKES
+from bench.evaluation.configurations import STRIKES, Combination, configuration_of
 from bench.evaluation.folder import Folder
 from bench.evaluation.plan import BEFORE_S, CHECKPOINT_MS, SPREAD_S, RunSpec
 from bench.evaluation.record import Delivery, KillSeen, RunRecord
@@ -26,6 +26,7 @@ from bench.stage import Servers, Stage, stage
 from tandem.engine.jvm.jars import KAFKA
 from tandem.local import LocalJobError
 
+_WARM_UP_RATE = 2_000
 _ROOT = Path(__file__).resolve().parent.parent.parent
 
 
@@ -78,6 +79,18 @@ def carry_out(
     )
     folder.keep(record, arrivals)
     say(f"lost {faults.lost}, duplicated {faults.duplicated}, reordered {faults.reordered}")
+
+
+def warm_up(around: Servers, seconds: float, seed: int, say: Callable[[str], None]) -> None:
+    """Let the broker and ZooKeeper serve a job that nobody measures: their JVMs are slow until their code is compiled.
+
+    Raises what the stage raises.
+    """
+    run = Run(configuration_of(Combination("identity", "leader", "realTime", 1, "none")), "identity", 0)
+    with stage(run, around, seed, "warm-up", say) as made:
+        made.wait_until_up()
+        made.feeder.rate(_WARM_UP_RATE)
+        made.spend(seconds)
 
 
 def versions() -> dict[str, str]:

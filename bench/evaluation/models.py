@@ -64,11 +64,13 @@ class Scenario(BaseModel):
 class Scale(BaseModel):
     """How long and how often. Times in s; `kills` of what others take over from, `aloneKills` of what is restarted.
 
-    Each kill is followed for `after` (`aloneAfter`), and has an equally long stretch without a kill before.
+    `serversWarmUp` goes before the first run: a broker that has just been started is slow. Each kill is followed for
+    `after` (`aloneAfter`), and has an equally long stretch without a kill before.
     """
 
     model_config = _STRICT
 
+    servers_warm_up: float = Field(ge=0, le=3_600)
     warm_up: Seconds
     window: Seconds
     rounds: int = Field(gt=0)
