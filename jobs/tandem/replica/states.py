@@ -124,9 +124,16 @@ class States:
             self._compared.close()
 
     def disown(self) -> None:
-        """This incarnation has diverged: nobody may go on from its state. Nothing else shows that it is wrong."""
-        self.compared(-1)
-        (self._folder / LINEAGE).unlink(missing_ok=True)
+        """This incarnation has diverged: nobody may go on from its state. Nothing else shows that it is wrong.
+
+        Raises nothing: each of two files is enough, and why the incarnation ends must be said in any case.
+        """
+        for forget in (lambda: self.compared(-1), lambda: (self._folder / LINEAGE).unlink(missing_ok=True)):
+            try:
+                forget()
+            except (OSError, ValueError) as error:
+                remedy = "remove that folder before another replica of the job starts on this machine"
+                _log.error("not_disowned", folder=str(self._folder), reason=repr(error), remedy=remedy)
 
     @property
     def checkpoint(self) -> Path:
