@@ -99,7 +99,9 @@ class Beacon:
         try:
             line, _ = self._server.accept()
         except OSError as error:
-            if not isinstance(error, BlockingIOError | ConnectionError):  # no file descriptor is left: it stays in the queue
+            if not isinstance(
+                error, BlockingIOError | ConnectionError
+            ):  # no file descriptor is left: it stays in the queue
                 self._stopped.wait(_FULL_S)
             return
         try:

@@ -103,7 +103,7 @@ class Loop:
             part.start()
 
     def finish(self, timeout_s: float = 15.0) -> None:
-        """Take in nothing any more, and finish the step under way: this replica claims and publishes nothing from then on."""
+        """Take in nothing any more, and finish the step under way: from then on it claims and publishes nothing."""
         if self._is_finished:
             return
         self._is_finished, deadline = True, Deadline(timeout_s)

@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -128,7 +128,9 @@ class States:
 
         Raises nothing: each of two files is enough, and why the incarnation ends must be said in any case.
         """
-        for forget in (lambda: self.compared(-1), lambda: (self._folder / LINEAGE).unlink(missing_ok=True)):
+        lineage = self._folder / LINEAGE
+        both: tuple[Callable[[], None], ...] = (lambda: self.compared(-1), lambda: lineage.unlink(missing_ok=True))
+        for forget in both:
             try:
                 forget()
             except (OSError, ValueError) as error:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from tandem.checkpoint.position import EnginePosition
-from tandem.coordination.slots import Slots
 from tandem.core.effects import Effect, Marked
 from tandem.core.events import ReplicaEvent, Seen, Stop, Tick
 from tandem.core.replica import ReplicaCore
