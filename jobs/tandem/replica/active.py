@@ -160,6 +160,7 @@ class Active:
         self.idle()
         if self.failure.error is None:
             return
+        self.prepared.setting.reporter.ends()
         with self.prepared.setting.room(self.prepared.engine.given):
             raise self._told(self.failure.explained())
 

@@ -10,7 +10,6 @@ from tandem.engine.refused_settings import refused_later
 from tandem.jobapi.errors import JobError
 from tandem.logs import get_logger
 
-
 _log = get_logger(__name__)
 
 Explain = Callable[[BaseException], BaseException]

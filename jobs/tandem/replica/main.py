@@ -107,6 +107,7 @@ def run(
         try:
             setting = _setting(manifest, name, lifecycle, served_at, serving)
             serving.callback(taken_apart, parts)
+            serving.callback(setting.reporter.ends)
             with kept_handlers():
                 prepared = Prepared.of(setting, savepoint, changes, parts)
                 warm_up(prepared)

@@ -9,7 +9,9 @@ import time
 
 import pytest
 
-from tandem.coordination.peers import Beacon
+from tandem.coordination.election import Candidate, Election
+from tandem.coordination.peers import Beacon, Peers
+from tandem.coordination.slots import Slots
 from tandem.coordination.zookeeper import Member
 from tandem.waiting import Deadline, wait_until
 
@@ -58,3 +60,23 @@ def test_a_beacon_without_a_file_descriptor_waits_for_one(monkeypatch: pytest.Mo
         beacon.close()
     assert tries[3] - tries[0] > 0.3
     assert "beacon" not in {thread.name for thread in threading.enumerate()}
+
+
+@pytest.mark.parametrize("kind", ["slots", "election"])
+def test_others_see_the_end_of_one_whose_session_cannot_be_ended(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    options, peers = {"hosts": "127.0.0.1:1"}, Peers("job.replica-0.aaaa", "127.0.0.1", {})
+    part: Slots | Election = (
+        Slots(options, "job", 1, "job.replica-0.aaaa", peers=peers)
+        if kind == "slots"
+        else Election(options, "/tandem/job/orderers", Candidate("orderer-0"), peers=peers)
+    )
+
+    def fails() -> None:
+        raise RuntimeError("the writer did not end")
+
+    monkeypatch.setattr(part._member, "stop", fails)
+    with pytest.raises(RuntimeError, match="the writer did not end"):
+        part.stop()
+    assert peers.address is not None
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection((peers.address.host, peers.address.port), LIMIT_S)
