@@ -40,3 +40,15 @@ def wait_until(condition: Callable[[], bool], deadline: Deadline, interval_s: fl
         time.sleep(min(max(interval_s, rest_s), deadline.remaining_s))
         asked_s = deadline.clock()
     return True
+
+
+def rest_of(
+    seconds: float,
+    began_s: float,
+    clock_s: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> None:
+    """Sleep until `seconds` have passed since `began_s`, by `clock_s`: between two tries that may each fail at once."""
+    left_s = seconds - (clock_s() - began_s)
+    if left_s > 0:
+        sleep(left_s)

@@ -141,13 +141,9 @@ class Waits(Background):
     def _in_words(self, work: _Work) -> str:
         words = f"{work.what}: {work.step}" if work.step else work.what
         words += f", for {_time(self._clock_s() - work.since_s)}"
-        line = self._line_of(work.thread)
+        line = _asked(lambda: self._line_of(work.thread))
         words += f"; the job's code is at {line}" if line else ""
-        try:
-            more = work.more()
-        except Exception as error:  # nothing that is only asked for may end what looks
-            _log.debug("waits_unknown", reason=repr(error))
-            more = ""
+        more = _asked(work.more)
         return f"{words}. {more}" if more else words
 
     def _log(self, task: Task, work: _Work | None) -> None:
@@ -163,6 +159,15 @@ class Waits(Background):
     def _run(self) -> None:
         while not self._stopped.wait(LOOK_EVERY_S):
             self.look()
+
+
+def _asked(what: Callable[[], str]) -> str:
+    """What it says; "" where it fails: nothing that is only asked for may end the thread that looks, or hide a report."""
+    try:
+        return what()
+    except Exception as error:
+        _log.debug("waits_unknown", reason=repr(error))
+        return ""
 
 
 def _is_same(one: _Work, other: _Work) -> bool:

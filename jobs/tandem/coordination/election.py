@@ -77,9 +77,11 @@ class Election:
 
     def stop(self) -> None:
         """Resign: the node is removed, so that the next one leads without waiting for the session's end."""
-        self._member.stop()
-        if self._peers is not None:
-            self._peers.stop()
+        try:
+            self._member.stop()
+        finally:
+            if self._peers is not None:
+                self._peers.stop()
 
     def _round(self, member: Member) -> None:
         """Make sure that our node is there, and look whose is the first."""

@@ -24,6 +24,8 @@ _LOOK_S = 0.5
 """How often a thread that waits looks whether it is still wanted."""
 _CONNECT_S = 1.0
 _AGAIN_S = 1.0
+_FULL_S = 0.2
+"""How long a beacon waits before it accepts again, if the process has no file descriptor left."""
 _MOST_HELD = 64
 """Connections to a beacon, so that nobody takes all file descriptors of a process."""
 _LONGEST_GREETING = 512
@@ -96,6 +98,13 @@ class Beacon:
     def _accept(self, selector: selectors.BaseSelector) -> None:
         try:
             line, _ = self._server.accept()
+        except OSError as error:
+            if not isinstance(
+                error, BlockingIOError | ConnectionError
+            ):  # no file descriptor is left: it stays in the queue
+                self._stopped.wait(_FULL_S)
+            return
+        try:
             line.setblocking(False)
             if len(self._held) >= _MOST_HELD:
                 line.close()
@@ -103,6 +112,7 @@ class Beacon:
             line.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)  # who lost power is not held for ever
             line.sendall(self._greeting)
         except OSError:
+            line.close()
             return  # gone already
         self._held.add(line)
         selector.register(line, selectors.EVENT_READ)

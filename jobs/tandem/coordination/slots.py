@@ -165,9 +165,11 @@ class Slots:
 
     def stop(self) -> None:
         """Give the slot up, at once."""
-        self._member.stop()
-        if self._peers is not None:
-            self._peers.stop()
+        try:
+            self._member.stop()
+        finally:
+            if self._peers is not None:
+                self._peers.stop()
 
     def tell(self, role: Role) -> None:
         """This replica does something else now; ZooKeeper is informed at once."""

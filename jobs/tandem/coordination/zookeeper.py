@@ -194,8 +194,9 @@ class Member(Nodes):
                     self._suspended()
                 else:
                     self._task.ends()
-            except ZOOKEEPER_ERRORS as error:
-                _log.warning("zookeeper_round_failed", what=self._what, reason=repr(error))
+            except Exception as error:  # also of a node that somebody else wrote: the next round may succeed
+                is_known = isinstance(error, ZOOKEEPER_ERRORS)
+                _log.warning("zookeeper_round_failed", what=self._what, reason=repr(error), exc_info=not is_known)
                 self._is_away(repr(error))
                 self._suspended()
 

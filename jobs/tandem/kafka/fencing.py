@@ -19,6 +19,7 @@ from tandem.kafka.errors import FencingTimeoutError, NotAllowedError
 from tandem.kafka.producer import Producer
 from tandem.kafka.troubles import in_words, is_for_good
 from tandem.logs import get_logger
+from tandem.waiting import rest_of
 
 _log = get_logger(__name__)
 
@@ -72,23 +73,29 @@ class Fencer:
 
 
 def initialised(
-    init_transactions: Callable[[float], None], deadline: float, clock_s: Callable[[], float] = time.monotonic
+    init_transactions: Callable[[float], None],
+    deadline: float,
+    clock_s: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
 ) -> int:
     """Call `init_transactions` until it succeeds; how often that took, 0: it did not before `deadline`.
 
-    It is called once at least, also after the deadline. It is given a time, s, and raises `KafkaException` after that.
+    It is called once at least, also after the deadline. It is given a time, s, and raises `KafkaException` after that; if
+    it does so sooner, as a client that is of no use any more, the rest of that time passes before the next call.
     Raises `NotAllowedError` where the broker says that it never will, which it says without waiting.
     """
     began, calls = clock_s(), 0
     while not calls or clock_s() < deadline:
-        calls += 1
+        calls, called = calls + 1, clock_s()
+        given = min(_LONGEST_S, max(_FIRST_S, _GROWTH * (called - began)))
         try:
-            init_transactions(min(_LONGEST_S, max(_FIRST_S, _GROWTH * (clock_s() - began))))
+            init_transactions(given)
         except KafkaException as error:
             reason = error.args[0]
             if is_for_good(reason):
                 raise NotAllowedError(f"the brokers let nobody be fenced: {in_words(reason)}") from error
             _log.debug("fencing_retried", reason=reason.str())
+            rest_of(min(given, deadline - called), called, clock_s, sleep)
         else:
             return calls
     return 0

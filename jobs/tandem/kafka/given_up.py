@@ -7,6 +7,7 @@ timed out.
 """
 
 import threading
+import time
 from contextlib import suppress
 from typing import Final
 
@@ -15,12 +16,13 @@ from confluent_kafka import KafkaException
 from tandem.kafka.producer import Producer
 from tandem.logs import get_logger
 from tandem.protocol.transaction_time import LONGEST_S
-from tandem.waiting import Deadline
+from tandem.waiting import Deadline, rest_of
 
 _log = get_logger(__name__)
 
 _LONGEST_S: Final = LONGEST_S + 30.0
 """No message lives longer than the longest transaction."""
+_AGAIN_S: Final = 0.05
 _kept: list[Producer] = []
 """Those that had messages left even then: they are never destroyed."""
 
@@ -35,8 +37,11 @@ def _end(producer: Producer) -> None:
     with suppress(KafkaException):
         producer.purge(in_queue=True, in_flight=False)
     while len(producer) and not deadline.passed:
+        asked_s = time.monotonic()
         with suppress(KafkaException):  # it says why it is of no use any more, and has more to say
             producer.flush(deadline.remaining_s)
+        if len(producer):
+            rest_of(_AGAIN_S, asked_s)  # it may say so at once each time
     if len(producer):
         _kept.append(producer)
         _log.warning("producer_kept", messages=len(producer))

@@ -20,6 +20,7 @@ from tandem.kafka.errors import (
 from tandem.kafka.troubles import TopicState
 from tandem.logs import get_logger
 from tandem.protocol.values import Offsets
+from tandem.waiting import POLL_INTERVAL_S, rest_of
 
 _log = get_logger(__name__)
 
@@ -207,11 +208,13 @@ class Topics:
         """As `partitions`, for topics just made: brokers learn of them a moment after the controller has answered."""
         deadline = time.monotonic() + self._timeout_s
         while True:
+            asked = time.monotonic()
             try:
                 return self.partitions(names)
             except MissingTopicError:
                 if time.monotonic() > deadline:
                     raise
+                rest_of(POLL_INTERVAL_S, asked)
 
     def ends(self, topics: Asked, isolation_level: str = "read_committed", timeout_s: float | None = None) -> Offsets:
         """The end of the partitions of `topics`, in one request per broker.

@@ -18,8 +18,12 @@ from tandem.kafka.troubles import in_words, is_for_good
 from tandem.logs import get_logger
 from tandem.protocol.actions import Outcome
 from tandem.protocol.transaction_time import FIRST_S
+from tandem.waiting import rest_of
 
 _log = get_logger(__name__)
+
+_AGAIN_S = 0.05
+"""How far apart two requests are to initialise a producer, where a broker answers at once that it cannot now."""
 
 
 class TransactionalProducer(EpochClient):
@@ -49,7 +53,8 @@ class TransactionalProducer(EpochClient):
         self.close()  # after a fatal error never abort: destroy and recreate
         producer = self._made(self._connection.transactional(self._id, round(transaction_s * 1000)))
         while True:
-            left = deadline - time.monotonic()
+            asked = time.monotonic()
+            left = deadline - asked
             try:
                 producer.init_transactions(max(0.05, left))
             except KafkaException as error:
@@ -63,6 +68,7 @@ class TransactionalProducer(EpochClient):
                     raise NotAllowedError(f"the brokers let nothing be published under {self._id}: {words}") from error
                 if not reason.retriable() or left <= 0:
                     raise ProducerLostError(f"{self._id} was not initialised: {reason.str()}") from error
+                rest_of(min(_AGAIN_S, left), asked)
             else:
                 self._producer = producer
                 return

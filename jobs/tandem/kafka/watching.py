@@ -133,8 +133,14 @@ class Troubles:
                 found = tuple(self._look())
             except (KafkaException, TandemKafkaError) as error:
                 found = (str(error),)
+            except Exception as error:  # of what looks; without this thread nothing would look again
+                _log.warning("troubles_unknown", reason=repr(error))
+                found = ()
             with self._lock:
                 self._found = found if self._reasons else ()
-            self.poke()
+            try:
+                self.poke()
+            except Exception as error:
+                _log.warning("troubles_not_poked", reason=repr(error))
             self._wake.wait(_LOOK_EVERY_S)
             self._wake.clear()

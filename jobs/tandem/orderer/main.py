@@ -28,7 +28,7 @@ from tandem.manifest.identity import lanes_of, parts_of
 from tandem.orderer.inputs import InputWatch
 from tandem.orderer.loop import Clocks, OrdererLoop, Ports
 from tandem.orderer.sizes import InputSizes
-from tandem.process.entry import Lifecycle
+from tandem.process.entry import Lifecycle, taken_apart
 from tandem.process.garbage import collect_rarely
 from tandem.process.info import ExitCode, RefusedError, stop_on_signals
 from tandem.process.turns import take_short_turns
@@ -76,13 +76,15 @@ def run(manifest: Manifest, name: str, replica: str, lifecycle: Lifecycle, serve
 
     built: _Built | None = None
     probes = Probes(lambda: health.is_stuck, started.is_set, lambda: _report(name, built, waits))
-    with ExitStack() as stack:
+    with ExitStack() as serving:
         waits.start()
-        stack.callback(waits.stop)
+        serving.callback(waits.stop)
         at_work = waits.task()
+        parts = ExitStack()
         try:
-            port = stack.enter_context(lifecycle.announced(manifest, registry, probes, served_at))
-            built = _build(manifest, Candidate(name, replica), served_at[0], metrics, waits, stack)
+            port = serving.enter_context(lifecycle.announced(manifest, registry, probes, served_at))
+            serving.callback(taken_apart, parts)
+            built = _build(manifest, Candidate(name, replica), served_at[0], metrics, waits, parts)
             collect_rarely()
             take_short_turns()
             _log.info("started", metrics_port=port)

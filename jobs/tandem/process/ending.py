@@ -72,8 +72,15 @@ def kind_of(error: Exception, kinds: Kinds) -> EndKind:
 
 
 def reason_of(error: Exception) -> str:
-    """What an error says; of a query's, without Spark's account of where the query stood."""
-    return str(error).partition(_ACCOUNT)[0].rstrip()
+    """What an error says; of a query's, without Spark's account of where the query stood. Raises nothing.
+
+    An error of Java asks its JVM for its words, which may have ended.
+    """
+    try:
+        return str(error).partition(_ACCOUNT)[0].rstrip()
+    except Exception as trouble:
+        first = next((one for one in error.args if isinstance(one, str)), "")
+        return f"{first or type(error).__name__} (its words are not known: {trouble!r})"
 
 
 @dataclass(frozen=True, slots=True)

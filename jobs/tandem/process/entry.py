@@ -125,6 +125,14 @@ class Lifecycle:
         return _CODES.get(end.kind, ExitCode.REFUSED)
 
 
+def taken_apart(parts: ExitStack) -> None:
+    """Close the parts of a process. How it ended is decided by then: trouble with that is logged, and changes nothing."""
+    try:
+        parts.close()
+    except Exception as error:
+        _log.warning("not_closed", reason=repr(error), exc_info=True)
+
+
 _CODES: Final = {
     EndKind.DRAINED: ExitCode.OK,
     EndKind.STEPPED_DOWN: ExitCode.FAILED,

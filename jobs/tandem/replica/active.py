@@ -7,14 +7,15 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import pyarrow as pa
 
 from tandem.checkpoint.position import EnginePosition
+from tandem.coordination.slots import Slots
 from tandem.core.active_role import ActiveRoleSettings
 from tandem.core.catch_up import CatchUp
-from tandem.core.effects import Marked
 from tandem.core.events import Stop
 from tandem.core.failovers import Failovers
 from tandem.core.replica import ReplicaCore
@@ -23,28 +24,32 @@ from tandem.engine.facts import functions_in
 from tandem.intake.fetch import EpochFetcher
 from tandem.jobapi.errors import EpochError
 from tandem.kafka.fencing import Fencer
+from tandem.logs import get_logger
 from tandem.protocol.barriers import place_of
 from tandem.protocol.publication import ChangedInputError, DivergedError, Publication
 from tandem.protocol.succession import Succession
 from tandem.protocol.timeouts import AdaptiveTimeout
-from tandem.replica.divergence import RaisedAloneError, first_difference, likely_cause, lost_since
+from tandem.replica.divergence import RaisedAloneError, difference_of, likely_cause, lost_since
 from tandem.replica.epoch_writer import Author, EpochWriter
 from tandem.replica.failure import FirstFailure, classified
 from tandem.replica.handed import HandedEpochs
 from tandem.replica.kafka_clients import Place
 from tandem.replica.loop import Loop, Ports
+from tandem.replica.markers import Markers
 from tandem.replica.prepared import Prepared
 from tandem.replica.reader import LogReader
 from tandem.replica.resting import Resting
 from tandem.replica.rows import EpochRows
 from tandem.replica.sinks import SinkWriters, longest_silence_ms, writers_of
-from tandem.replica.steps import OUTPUT, StepPorts, Steps
+from tandem.replica.steps import StepPorts, Steps
 from tandem.replica.tables import TableWriter
 from tandem.replica.warm import Warm, join_slots
 from tandem.replica.watches import watch
 from tandem.snapshots import Snapshotter
 from tandem.waiting import Deadline
 from tandem.waits import Task
+
+_log = get_logger(__name__)
 
 _CHECK_S = 0.1
 _PENDING: Final = {False: 16, True: 2}
@@ -95,16 +100,15 @@ class Active:
                     rows = EpochRows.of(epoch, table, ordered, inputs)
                 looped.result().computed(rows)
 
-            given = setting.spec.spark.conf
-            prepared.engine.start(position, fetcher, on_epoch, lambda error: failure.put(classified(error, given)))
+            explain = partial(classified, given=setting.spec.spark.conf)
+            prepared.engine.start(position, fetcher, on_epoch, partial(failure.put, explain=explain))
             loop = looped.result()
         stack.callback(prepared.output.producer.close)
         stack.callback(prepared.engine.stop)
         stack.callback(loop.stop)
         watch(prepared, failure, stack)
         if warm.slots is not None:
-            loop.join(warm.slots)
-            stack.callback(warm.slots.stop)
+            take_part(loop, warm.slots, stack)
         if not prepared.membership.candidate:
             _ship(prepared)
         setting.reporter.stage = "active"
@@ -147,20 +151,20 @@ class Active:
         self.prepared.setting.reporter.candidate = False
         slots = join_slots(self.prepared.setting, self.stack)
         if slots is not None:
-            self.loop.join(slots)
+            take_part(self.loop, slots, self.stack)
         _ship(self.prepared)
 
     def _check(self) -> None:
         """Raise whatever stopped a part of this replica."""
         self.prepared.setting.reporter.beat()
         self.idle()
-        error = self.failure.error
-        if error is None:
+        if self.failure.error is None:
             return
+        self.prepared.setting.reporter.ends()
         with self.prepared.setting.room(self.prepared.engine.given):
-            raise self._told(error)
+            raise self._told(self.failure.explained())
 
-    def _told(self, error: BaseException) -> BaseException:
+    def _told(self, error: Exception) -> Exception:
         """What stopped this replica, with what the log knows of it."""
         if isinstance(error, DivergedError):
             return self._explained(error)
@@ -174,20 +178,24 @@ class Active:
     def _explained(self, error: DivergedError) -> DivergedError:
         """The divergence with the first row that differs."""
         setting, output, job = self.prepared.setting, self.prepared.output, self.prepared.engine.job
-        self.prepared.states.disown()
         setting.reporter.diverged = True
+        _log.error("rows_differ", epoch=error.epoch, reason=str(error))  # what else is to be said takes Kafka's answers
+        self.prepared.states.disown()
         if isinstance(error, ChangedInputError):
             error.args = (f"{error.args[0]}. {lost_since(output.compacted)}",)
             return error
         rows = self.loop.rows_of(error.epoch)
-        difference = (
-            "its rows are not here any more"
-            if rows is None
-            else first_difference(setting.clients.connection, output.refused.sinks, rows)
-        )
+        difference = difference_of(setting.clients.connection, output.refused.sinks, rows)
         cause = likely_cause(functions_in(job.facts), job.moving_tables, output.compacted)
         error.args = (f"{error.args[0]}; {difference}; {cause}",)
         return error
+
+
+def take_part(loop: Loop, slots: Slots, stack: ExitStack) -> None:
+    """Join the slots. In the end nothing is published any more before the slot is given up, and the peers see it end."""
+    loop.join(slots)
+    stack.callback(slots.stop)
+    stack.callback(loop.finish)
 
 
 def _restored(prepared: Prepared, task: Task) -> EnginePosition:
@@ -268,19 +276,10 @@ def _begin(
     author = Author(setting.incarnation, config.generation, clients.logs.commits, prepared.engine.job.one_row)
     writer = EpochWriter(author, output.producer, output.refused, setting.metrics, sinks.write, task.at)
 
-    def on_marked(marked: Marked) -> None:
-        output.troubles.over(OUTPUT)
-        sinking.ends()
-        if marked.epoch is not None and marked.marker.owner == setting.incarnation:
-            setting.metrics.publish_latency.observe(max(0.0, time.time() - marked.epoch.time_ms / 1000))
-
-    def on_compared(epoch: int) -> None:
-        prepared.states.compared(epoch)
-        prepared.shipping.published(epoch)
-        if snapshotter is not None and not setting.reporter.candidate:
-            snapshotter.offer_of_another(epoch)
-
-    loop = Loop(core, Ports(clients.logs, output.appender, on_marked, on_compared, task), failure)
+    markers = Markers(
+        output.troubles, sinking, prepared.states, prepared.shipping, snapshotter, setting.metrics, setting.reporter
+    )
+    loop = Loop(core, Ports(clients.logs, output.appender, markers.marked, markers.compared, task), failure)
     reader = LogReader(clients.events(place, place.starts), loop.post, failure)
     offer = _nothing if snapshotter is None else snapshotter.offer
     ports = StepPorts(Fencer(clients.connection), writer, output.troubles, offer)

@@ -32,6 +32,16 @@ class RaisedAloneError(DivergedError):
         )
 
 
+def difference_of(connection: KafkaConnection, sinks: SinkTopics, mine: EpochRows | None) -> str:
+    """As `first_difference`, or why it is not known. Raises nothing: the divergence itself is known, and must be said."""
+    if mine is None:
+        return "its rows are not here any more"
+    try:
+        return first_difference(connection, sinks, mine)
+    except Exception as error:
+        return f"which row differs could not be found out: {error}"
+
+
 def first_difference(connection: KafkaConnection, sinks: SinkTopics, mine: EpochRows, timeout_s: float = 10.0) -> str:
     """One line for the log: index, topic, key and value of the first differing row here and as published."""
     published = _published(connection, sinks, mine.epoch, timeout_s)

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from typing import Final
 
 from tandem.logs import get_logger
 from tandem.replica.lately import Lately, Reminders
@@ -9,11 +10,14 @@ from tandem.status.metrics import ReplicaMetrics
 
 _log = get_logger(__name__)
 
+_SHOWN_S: Final = 600.0
+
 
 class FailingCalls:
     """Counts answers that calls of `ctx.ask` and `ctx.determinant` gave, and warns.
 
-    A replica that reads the answers in the log makes no calls: the one that does says it.
+    A replica that reads the answers in the log makes no calls: the one that does says it. So one that has made none for ten
+    minutes says nothing of them.
 
     Parameters
     ----------
@@ -21,17 +25,23 @@ class FailingCalls:
     """
 
     def __init__(self, metrics: ReplicaMetrics, clock_s: Callable[[], float] = time.monotonic) -> None:
-        self._metrics = metrics
         self._clock_s = clock_s
         self._last: dict[str, Lately] = {}
+        self._called_s: dict[str, float] = {}
+        metrics.calls_fail.set_function(lambda: float(self._mostly_fail))
         self._warnings = Reminders()
+
+    @property
+    def _mostly_fail(self) -> bool:
+        since_s = self._clock_s() - _SHOWN_S
+        return any(one.mostly_bad and self._called_s[name] >= since_s for name, one in tuple(self._last.items()))
 
     def count(self, question: str, answers: int, missing: int, reason: str) -> None:
         """An epoch's calls were made: so many answers were asked for, so many are missing since the calls failed."""
         now_s = self._clock_s()
+        self._called_s[question] = now_s
         last = self._last.setdefault(question, Lately())
         last.add(answers, missing, now_s)
-        self._metrics.calls_fail.set(any(one.mostly_bad for one in self._last.values()))
         if not last.mostly_bad:
             if self._warnings.over(question):
                 _log.info("calls_succeed_again", question=question)

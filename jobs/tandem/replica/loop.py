@@ -44,6 +44,7 @@ from tandem.replica.reader import LogReader
 from tandem.replica.rows import EpochRows
 from tandem.replica.steps import Job, Steps
 from tandem.topics.declared import LogTopics
+from tandem.waiting import Deadline
 from tandem.waits import Task
 
 _log = get_logger(__name__)
@@ -77,6 +78,7 @@ class Loop:
         self._inbox: queue.SimpleQueue[ReplicaEvent | None] = queue.SimpleQueue()
         self._rows: dict[int, EpochRows] = {}
         self._is_stepping = False
+        self._is_finished = False
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="loop", daemon=True)
         self._reader: LogReader
@@ -90,23 +92,31 @@ class Loop:
         self._reader, self._steps, self._epochs = reader, steps, epochs
 
     def join(self, slots: Slots) -> None:
-        """This replica takes part in the job's slots; that another one has ended is news at once."""
+        """This replica takes part in the job's slots; that another one has ended is news at once, and if it has already."""
         self.slots = slots
         slots.on_ended = lambda: self.post(slots.seen())
+        slots.on_ended()
 
     def start(self) -> None:
         """Start all threads."""
         for part in (self._steps, self._thread, self._reader):
             part.start()
 
-    def stop(self, timeout_s: float = 15.0) -> None:
-        """Finish what is under way and stop."""
+    def finish(self, timeout_s: float = 15.0) -> None:
+        """Take in nothing any more, and finish the step under way: from then on it claims and publishes nothing."""
+        if self._is_finished:
+            return
+        self._is_finished, deadline = True, Deadline(timeout_s)
         self._ended.set()
         self._inbox.put(None)
         self._epochs.stop()
         self._steps.stop(timeout_s)
         if self._thread.is_alive():
-            self._thread.join(timeout_s)
+            self._thread.join(deadline.remaining_s)
+
+    def stop(self) -> None:
+        """Finish what is under way, if that was not done before, and stop."""
+        self.finish()
         self._reader.stop()
         self._ports.appender.close()
 

@@ -21,7 +21,7 @@ from tandem.kafka.errors import LostInputError, RecreatedTopicError
 from tandem.manifest import CodeNotFoundError, Manifest
 from tandem.manifest.notes import notes
 from tandem.process.ending import EndKind, Kinds
-from tandem.process.entry import REFUSALS, Lifecycle
+from tandem.process.entry import REFUSALS, Lifecycle, taken_apart
 from tandem.process.garbage import collect_rarely
 from tandem.process.info import ExitCode, RefusedError, kept_handlers, stop_on_signals
 from tandem.process.turns import take_short_turns
@@ -106,7 +106,8 @@ def run(
         parts = ExitStack()
         try:
             setting = _setting(manifest, name, lifecycle, served_at, serving)
-            serving.callback(_close, parts)
+            serving.callback(taken_apart, parts)
+            serving.callback(setting.reporter.ends)
             with kept_handlers():
                 prepared = Prepared.of(setting, savepoint, changes, parts)
                 warm_up(prepared)
@@ -152,14 +153,6 @@ def _watch_topics(setting: Setting, serving: ExitStack) -> None:
     watch = TopicWatch(setting.clients.connection, own_topics(setting.manifest, setting.name), setting.reporter.drifted)
     serving.callback(watch.stop)
     watch.start()
-
-
-def _close(parts: ExitStack) -> None:
-    """How the replica ended is decided by then: trouble with taking it apart must not change that."""
-    try:
-        parts.close()
-    except Exception as error:
-        _log.warning("not_closed", reason=str(error), exc_info=True)
 
 
 def _leave(code: ExitCode) -> NoReturn:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tandem.engine.memory import EpochSize, explained, memory_limit, no_room, too_small
+from tandem.logs import get_logger
 from tandem.manifest import Manifest
 from tandem.manifest.models import Spec
 from tandem.replica.kafka_clients import KafkaClients
@@ -17,6 +18,8 @@ from tandem.status.metrics import ReplicaMetrics
 from tandem.status.reporter import Reporter
 from tandem.status.serving import LOOPBACK
 from tandem.waits import Waits
+
+_log = get_logger(__name__)
 
 START_TIMEOUT_S = 30.0
 
@@ -71,9 +74,17 @@ class Setting:
         try:
             yield
         except Exception as error:
-            heap = self.spec.spark.driver_memory
-            found = explained(error, heap, given, too_small(heap, memory_limit()))
-            found = no_room(error, self.manifest.checkpoint_directory) or found
+            found = self._behind(error, given)
             if found is error:
                 raise
             raise found from error
+
+    def _behind(self, error: Exception, given: EpochSize | None) -> BaseException:
+        """Raises nothing: what is behind an error must not hide it."""
+        heap = self.spec.spark.driver_memory
+        try:
+            found = explained(error, heap, given, too_small(heap, memory_limit()))
+            return no_room(error, self.manifest.checkpoint_directory) or found
+        except Exception as trouble:
+            _log.warning("failure_not_explained", kind=type(error).__name__, reason=repr(trouble))
+            return error

@@ -1,5 +1,6 @@
 """An incarnation's part in state shipping: it follows others' state until it computes itself, then it may ship its own."""
 
+import threading
 from pathlib import Path
 
 import pyarrow as pa
@@ -66,6 +67,8 @@ class StateShipping:
         self._verifier: Verifier | None = None
         self._shipper: Shipper | None = None
         self._proved = False
+        self._lock = threading.Lock()
+        self._is_over = False  # it follows nothing any more
         self._first_followed: int | None = None
 
     @property
@@ -131,15 +134,15 @@ class StateShipping:
 
     def _has_followed(self, epoch: int) -> None:
         self._first_followed = epoch if self._first_followed is None else self._first_followed
-        self._reporter.followed_epoch = epoch
+        self._say(followed=epoch)
 
     def _has_proved(self, epoch: int) -> None:
         self._proved = True
-        self._reporter.verified_epoch = epoch
+        self._say(verified=epoch)
 
     def _has_dropped(self, _epoch: int) -> None:
         self._proved = False
-        self._reporter.verified_epoch = -1
+        self._say(verified=-1)
         self._metrics.state_mismatches.inc()
 
     def _has_raised(self, fault: str) -> None:
@@ -150,7 +153,9 @@ class StateShipping:
         if self._verifier is not None:
             self._verifier.stop()
         follower, self._follower = self._follower, None
-        return None if follower is None else follower.hand_over(target)
+        position = None if follower is None else follower.hand_over(target)
+        self._follows_nothing()
+        return position
 
     def ship(self, checkpoint: Path, barrier_ms: float = 0.0) -> None:
         """This incarnation computes: it ships what it adds to `checkpoint` when it is its turn.
@@ -189,6 +194,20 @@ class StateShipping:
         if self._follower is not None:
             self._follower.stop()
         self._follower = None
+        self._follows_nothing()
+
+    def _follows_nothing(self) -> None:
+        """What was followed and proved says nothing of a replica that computes. A proof that ends later neither."""
+        with self._lock:
+            self._is_over = True
+            self._reporter.followed_epoch = self._reporter.verified_epoch = -1
+
+    def _say(self, followed: int | None = None, verified: int | None = None) -> None:
+        with self._lock:
+            if followed is not None and not self._is_over:
+                self._reporter.followed_epoch = followed
+            if verified is not None and not self._is_over:
+                self._reporter.verified_epoch = verified
 
     def _shipped(self, epoch: int, size: int) -> None:
         self._metrics.shipped_epoch.set(epoch)

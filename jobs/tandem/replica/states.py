@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -124,9 +124,18 @@ class States:
             self._compared.close()
 
     def disown(self) -> None:
-        """This incarnation has diverged: nobody may go on from its state. Nothing else shows that it is wrong."""
-        self.compared(-1)
-        (self._folder / LINEAGE).unlink(missing_ok=True)
+        """This incarnation has diverged: nobody may go on from its state. Nothing else shows that it is wrong.
+
+        Raises nothing: each of two files is enough, and why the incarnation ends must be said in any case.
+        """
+        lineage = self._folder / LINEAGE
+        both: tuple[Callable[[], None], ...] = (lambda: self.compared(-1), lambda: lineage.unlink(missing_ok=True))
+        for forget in both:
+            try:
+                forget()
+            except (OSError, ValueError) as error:
+                remedy = "remove that folder before another replica of the job starts on this machine"
+                _log.error("not_disowned", folder=str(self._folder), reason=repr(error), remedy=remedy)
 
     @property
     def checkpoint(self) -> Path:

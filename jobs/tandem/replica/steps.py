@@ -4,6 +4,7 @@ import queue
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from confluent_kafka import KafkaException
 
@@ -75,6 +76,7 @@ class Steps(Background):
         self._failure = failure
         self._jobs: queue.SimpleQueue[Job | str | None] = queue.SimpleQueue()
         self._expected = ""
+        self._again_s: float | None = None  # when to connect once more what could not be
 
     def stop(self, timeout_s: float = 15.0) -> None:
         """Finish what is under way."""
@@ -91,18 +93,19 @@ class Steps(Background):
     def expect(self, owner: str) -> None:
         """Connect what is needed to fence `owner`, which has claimed an epoch. By the thread that calls `do`.
 
-        An owner claims one epoch after the other: the thread is not woken again for the one that it was woken for last.
+        An owner claims one epoch after the other: the thread is not woken again for the one that it was woken for last,
+        but every few seconds while that fails.
         """
-        if owner != self._expected:
-            self._expected = owner
+        if owner != self._expected or (self._again_s is not None and time.monotonic() >= self._again_s):
+            self._expected, self._again_s = owner, None
             self._jobs.put(owner)
 
     def _run(self) -> None:
         try:
             while (job := self._next()) is not None and not self._stopped.is_set():
                 if isinstance(job, str):
-                    self._ports.fencer.expect(job)
-                    self._reader.expect()
+                    self._connect(partial(self._ports.fencer.expect, job))
+                    self._connect(self._reader.expect)
                 else:
                     with bound(epoch=job.head):
                         self._carry_out(job)
@@ -115,6 +118,14 @@ class Steps(Background):
                 return self._jobs.get(timeout=_REST_S)
             except queue.Empty:
                 self._ports.writer.rest()
+
+    def _connect(self, connect: Callable[[], None]) -> None:
+        """What is connected beforehand only saves time: a step that needs it connects by itself."""
+        try:
+            connect()
+        except Exception as error:
+            _log.warning("not_connected_beforehand", reason=repr(error), effect="a take-over may take a second longer")
+            self._again_s = time.monotonic() + _REST_S
 
     def _carry_out(self, job: Job) -> None:
         try:

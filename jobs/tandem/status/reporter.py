@@ -35,6 +35,7 @@ class Reporter:
         self.scattered = ""
         self.waits = Waits()
         self.generation, self.config_hash, self.candidate = 0, "", False
+        self._ends = False
         self._drift: tuple[TopicDrift, ...] | None = None
 
     def belongs_to(self, config: Config, candidate: bool) -> None:
@@ -51,10 +52,14 @@ class Reporter:
         self.health.beat()
         self.health.progress(state.epoch, state.lag_epochs)
 
+    def ends(self) -> None:
+        """The replica is being taken apart, which may take a while."""
+        self._ends = True
+
     @property
     def is_ready(self) -> bool:
         """Whether it does what it is there for: stands by, or has reached the log's head."""
-        return self.stage == "standby" or self.state().ready
+        return not self._ends and (self.stage == "standby" or self.state().ready)
 
     def report(self) -> ReplicaReport:
         """How the replica stands now."""

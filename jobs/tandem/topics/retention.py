@@ -54,13 +54,17 @@ class RetentionWatch(PeriodicCheck):
         self._metrics = metrics
         self._topics = Topics(connection)
         self._told: dict[TopicPartition, int] = {}
+        self._shown: set[str] = set()
+        self._endless: frozenset[str] = frozenset()  # topics from which nothing is deleted, as of the last look
 
     def look(self) -> list[Margin]:
         """The margin of every partition of a topic from which anything may ever be deleted, none if nothing is published.
 
         Raises `KafkaException`, `TandemKafkaError`, `ValueError`: it cannot be found out at the moment.
         """
-        limits = {name: found for name, found in self._limits().items() if not found.keeps_all}
+        known = self._limits()
+        self._endless = frozenset(name for name, found in known.items() if found.keeps_all)
+        limits = {name: found for name, found in known.items() if not found.keeps_all}
         starts = self._starts(frozenset(limits)) if limits else {}
         if not starts:
             return []
@@ -88,6 +92,9 @@ class RetentionWatch(PeriodicCheck):
                 _log.warning("retention_thin", reason=margin.problem, remedy=remedy)
         for topic, of_topic in worst.items():
             self._metrics.retention(topic, [m.seconds for m in of_topic], [m.records for m in of_topic])
+        for topic in self._shown & self._endless:
+            self._metrics.retention(topic, (), ())
+        self._shown = (self._shown | worst.keys()) - self._endless
 
     def _limits(self) -> dict[str, Limits]:
         names = {self._watched.logs.ordering, self._watched.logs.commits, *self._watched.inputs}

@@ -67,3 +67,22 @@ def test_missing_rights_end_it_at_once_with_what_to_do() -> None:
     with pytest.raises(NotAllowedError, match=r"Give the account the rights Write and Describe on transactional ids"):
         initialised(init_transactions, 110.0, lambda: 100.0 + len(calls))
     assert len(calls) == 1
+
+
+def test_a_client_that_says_no_at_once_is_asked_no_more_often() -> None:
+    client = Client(2.0)
+    waited: list[float] = []
+
+    def refused(_timeout_s: float) -> None:
+        client.given.append(client.now_s)
+        assert len(client.given) < 1_000
+        raise KafkaException(KafkaError(KafkaError._STATE))
+
+    def sleep(seconds: float) -> None:
+        waited.append(seconds)
+        client.now_s += seconds
+
+    assert initialised(refused, client.now_s + 1.0, lambda: client.now_s, sleep) == 0
+    assert len(client.given) < 50
+    assert max(waited) <= 0.05
+    assert client.now_s == pytest.approx(101.0)

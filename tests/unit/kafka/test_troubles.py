@@ -6,6 +6,7 @@ import pytest
 from confluent_kafka import KafkaError
 from prometheus_client import CollectorRegistry
 
+from tandem.kafka import watching
 from tandem.kafka.errors import ConnectionFailedError
 from tandem.kafka.records import OutputRecord
 from tandem.kafka.refusals import Failure
@@ -72,11 +73,15 @@ class Case:
     def __init__(self, *matters: str) -> None:
         self.now_s = 0.0
         self.matters: tuple[str, ...] = matters
-        self.nobody_answers = False
+        self.nobody_answers = self.is_broken = False
+        self.looks = 0
         self.registry = CollectorRegistry()
         self.troubles = Troubles(self.look, ReplicaMetrics(self.registry, "j", "r").refused, lambda: self.now_s)
 
     def look(self) -> tuple[str, ...]:
+        self.looks += 1
+        if self.is_broken:
+            raise ValueError("invalid literal for int() with base 10: 'two'")
         if self.nobody_answers:
             raise ConnectionFailedError("no answer from Kafka at host:1 within 3 s")
         return self.matters
@@ -155,3 +160,23 @@ def test_a_quota_that_holds_requests_back_is_named_while_it_does() -> None:
     assert "producer_byte_rate" in case.troubles.words
     case.now_s = 60.0
     assert case.troubles.words == ""
+
+
+def test_a_look_or_a_poke_that_breaks_is_not_the_last_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watching, "_LOOK_EVERY_S", 0.01)
+    case = Case("out/0 has no leader")
+    case.is_broken = True
+    poked: list[None] = []
+
+    def poke() -> None:
+        poked.append(None)
+        raise RuntimeError("the client is closed")
+
+    case.troubles.poke = poke
+    case.troubles.failed("output", [TIMED_OUT])
+    case.now_s = 6.0
+
+    assert wait_until(lambda: case.looks > 1 and len(poked) > 1, Deadline(10))
+    case.is_broken = False
+    assert case.says("Kafka does not take the output: out/0 has no leader")
+    case.troubles.over("output")

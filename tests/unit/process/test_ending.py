@@ -103,3 +103,17 @@ signal.raise_signal(signal.SIGTERM)
     end = End.read(tmp_path, "replica-0")
 
     assert (ended.returncode, end and end.kind, end and end.came_up) == (0, EndKind.STOPPED, False)
+
+
+class OfJavaError(Exception):
+    """Asks a JVM for its words that has ended."""
+
+    def __str__(self) -> str:
+        raise ConnectionError("Answer from Java side is empty")
+
+
+def test_an_error_that_cannot_say_what_it_is_ends_a_process_all_the_same() -> None:
+    end = End.of(OfJavaError("An error occurred while calling o42.start", object()), KINDS, came_up=True)
+    assert end.kind is EndKind.FAILED
+    assert end.reason.startswith("An error occurred while calling o42.start (its words are not known: ")
+    assert End.of(OfJavaError(), KINDS, came_up=True).reason.startswith("OfJavaError (")

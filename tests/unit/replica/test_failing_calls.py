@@ -63,3 +63,14 @@ def test_a_question_that_is_answered_does_not_hide_one_that_is_not() -> None:
 
 def test_it_is_said_again_every_ten_minutes_while_it_lasts() -> None:
     assert Replica().asks(*[(10, 10)] * 21, every_s=60.0) == ["most_calls_fail"] * 3
+
+
+def test_a_replica_that_makes_no_calls_any_more_says_nothing_of_them() -> None:
+    replica = Replica()
+    replica.asks(*[(1, 1)] * 30)
+    replica.now_s += 500.0
+    assert replica.status.calls_fail
+    replica.now_s += 200.0
+    assert not replica.status.calls_fail, "another one makes them, and says it"
+    replica.asks((1, 1))
+    assert replica.status.calls_fail

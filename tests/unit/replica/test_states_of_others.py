@@ -111,3 +111,11 @@ def test_a_state_that_is_disowned_while_it_is_copied_is_not_taken(
 
     assert mine.restore(3, Nothing()) == EnginePosition(1, 10)
     assert committed(mine.checkpoint) == [0, 1], "nothing is left of the other one"
+
+
+def test_a_state_is_disowned_though_its_note_cannot_be_written(tmp_path: Path, diverged: States) -> None:
+    other = states(tmp_path, "orders.replica-2.cccc")
+    assert [folder.name for folder in other.relatives()].count("orders.replica-0.aaaa") == 1
+    diverged.close()
+    diverged.disown()
+    assert "orders.replica-0.aaaa" not in [folder.name for folder in other.relatives()]

@@ -6,6 +6,7 @@ import queue
 from typing import cast
 
 import pytest
+from confluent_kafka import KafkaError, KafkaException
 from prometheus_client import CollectorRegistry
 
 from tandem.core.events import Done, Failed
@@ -17,6 +18,7 @@ from tandem.replica.failure import FirstFailure
 from tandem.replica.reader import LogReader
 from tandem.replica.steps import Job, StepPorts, Steps
 from tandem.status.metrics import ReplicaMetrics
+from tandem.waiting import Deadline, wait_until
 
 
 class Bench:
@@ -24,15 +26,19 @@ class Bench:
 
     def __init__(self) -> None:
         self.done: list[str] = []
+        self.fails = False
         self.reader_expects = 0
         self.metrics = ReplicaMetrics(CollectorRegistry(), "job", "replica-0")
         self._reported: queue.SimpleQueue[Done | Failed] = queue.SimpleQueue()
         ports = StepPorts(cast(Fencer, self), cast(EpochWriter, self), cast(Troubles, None))
-        self.steps = Steps(ports, cast(LogReader, self), self._reported.put, FirstFailure())
+        self.failure = FirstFailure()
+        self.steps = Steps(ports, cast(LogReader, self), self._reported.put, self.failure)
 
     def expect(self, owner: str = "") -> None:
         if owner:
             self.done.append(f"expect {owner}")
+            if self.fails:
+                raise KafkaException(KafkaError(KafkaError._CRIT_SYS_RESOURCE))
         else:
             self.reader_expects += 1
 
@@ -78,3 +84,29 @@ def test_one_that_was_fenced_and_claims_again_is_expected_again(bench: Bench) ->
     bench.steps.do(Job(Fence(("a",)), 0))
 
     assert bench.claimed_by("a", "a").after() == ["expect a", "fence a", "expect a"]
+
+
+def test_what_cannot_be_connected_beforehand_ends_nothing(bench: Bench) -> None:
+    bench.fails = True
+    bench.claimed_by("a")
+    bench.steps.do(Job(Fence(("a",)), 0))
+
+    assert bench.after() == ["expect a", "fence a"]
+    assert bench.reader_expects == 1, "what else was to be connected is"
+    assert bench.failure.error is None
+
+
+def test_it_is_connected_once_more_after_a_while(bench: Bench) -> None:
+    bench.fails = True
+    bench.claimed_by("a", "a")
+    bench.steps.start()
+    assert wait_until(lambda: bench.steps._again_s is not None, Deadline(10.0))
+    bench.claimed_by("a")
+    assert bench.steps._again_s is not None, "not with each claim"
+
+    bench.fails = False
+    bench.steps._again_s = 0.0  # a while has passed
+    bench.claimed_by("a", "a")
+    assert wait_until(lambda: bench.reader_expects == 2, Deadline(10.0))
+    bench.steps.stop()
+    assert bench.done == ["expect a"] * 2

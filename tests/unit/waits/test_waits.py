@@ -115,3 +115,16 @@ def test_the_line_of_the_jobs_code_is_named_where_it_stands(tmp_path: Path) -> N
     waits.task().begins("the job's module and function, which make its plan")
 
     assert "; the job's code is at " in names["job"](lambda: waits.words)
+
+
+def test_a_line_of_code_that_cannot_be_found_hides_nothing(log: list[Any]) -> None:
+    def unknown(_thread: int) -> str:
+        raise FileNotFoundError("the working directory is gone")
+
+    now_s = 0.0
+    waits = Waits(45.0, unknown, lambda: now_s)
+    waits.task().begins("the JVM")
+    now_s = 50.0
+    waits.look()
+    assert waits.words == "the JVM, for 50 s"
+    assert [entry["event"] for entry in log if entry["event"] == "still_waiting"] == ["still_waiting"]

@@ -1,0 +1,82 @@
+"""The threads that watch others outlive what goes wrong in one of their rounds, and do not run hot."""
+
+from __future__ import annotations
+
+import errno
+import socket
+import threading
+import time
+
+import pytest
+
+from tandem.coordination.election import Candidate, Election
+from tandem.coordination.peers import Beacon, Peers
+from tandem.coordination.slots import Slots
+from tandem.coordination.zookeeper import Member
+from tandem.waiting import Deadline, wait_until
+
+LIMIT_S = 10.0
+
+
+def test_a_round_that_meets_what_it_does_not_know_is_not_the_last() -> None:
+    rounds: list[None] = []
+    suspended: list[int] = []
+
+    def round_(_member: Member) -> None:
+        rounds.append(None)
+        if len(rounds) == 1:
+            raise ValueError("invalid literal for int() with base 10: 'lock'")  # somebody else's node
+
+    member = Member({"hosts": "127.0.0.1:1"}, "test", "/tandem/job", round_, lambda: suspended.append(len(rounds)))
+    member.connected = member._made_folders = True
+    member._thread.start()
+    try:
+        member.wake()
+        assert wait_until(lambda: len(rounds) > 1, Deadline(LIMIT_S))
+    finally:
+        member._stopped.set()
+        member.wake()
+        member._thread.join(LIMIT_S)
+    assert suspended == [1], "what was read last is not taken for true"
+
+
+def test_a_beacon_without_a_file_descriptor_waits_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    tries: list[float] = []
+    accept = socket.socket.accept
+
+    def out_of_descriptors(server: socket.socket) -> tuple[socket.socket, object]:
+        tries.append(time.monotonic())
+        if len(tries) < 4:
+            raise OSError(errno.EMFILE, "Too many open files")
+        return accept(server)
+
+    monkeypatch.setattr(socket.socket, "accept", out_of_descriptors)
+    beacon = Beacon("job.replica-0.aaaa", "127.0.0.1", "127.0.0.1")
+    try:
+        with socket.create_connection((beacon.address.host, beacon.address.port), LIMIT_S) as line:
+            line.settimeout(LIMIT_S)
+            assert line.makefile("rb").readline() == b"job.replica-0.aaaa\n"
+    finally:
+        beacon.close()
+    assert tries[3] - tries[0] > 0.3
+    assert "beacon" not in {thread.name for thread in threading.enumerate()}
+
+
+@pytest.mark.parametrize("kind", ["slots", "election"])
+def test_others_see_the_end_of_one_whose_session_cannot_be_ended(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    options, peers = {"hosts": "127.0.0.1:1"}, Peers("job.replica-0.aaaa", "127.0.0.1", {})
+    part: Slots | Election = (
+        Slots(options, "job", 1, "job.replica-0.aaaa", peers=peers)
+        if kind == "slots"
+        else Election(options, "/tandem/job/orderers", Candidate("orderer-0"), peers=peers)
+    )
+
+    def fails() -> None:
+        raise RuntimeError("the writer did not end")
+
+    monkeypatch.setattr(part._member, "stop", fails)
+    with pytest.raises(RuntimeError, match="the writer did not end"):
+        part.stop()
+    assert peers.address is not None
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection((peers.address.host, peers.address.port), LIMIT_S)
