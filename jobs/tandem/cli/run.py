@@ -24,6 +24,7 @@ from tandem.local import LocalJob, LocalJobError, LocalLanes, NewGeneration
 from tandem.local.changes import changed_start
 from tandem.local.lane_change_process import change_in_a_process
 from tandem.local.observe import Observer
+from tandem.local.plan import port_problems
 from tandem.manifest import Duration, Manifest, ManifestError, SecretError, UnknownLaneError, check_code, load
 from tandem.process.errors import EmbeddedError
 from tandem.process.info import ExitCode, RefusedError, stop_on_signals
@@ -165,7 +166,7 @@ def _checked(out: Console, path: Path) -> Manifest:
     except ManifestError as error:
         show_problems(out, path, error.problems)
         raise typer.Exit(ExitCode.REFUSED) from error
-    problems = (*check_code(loaded), *check_surroundings(loaded, os.environ))
+    problems = (*check_code(loaded), *check_surroundings(loaded, os.environ), *port_problems(loaded))
     if problems:
         show_problems(out, path, problems)
         raise typer.Exit(ExitCode.REFUSED)

@@ -20,6 +20,7 @@ from tandem.manifest import Manifest, ManifestError, SecretError, UnknownLaneErr
 from tandem.process.errors import EmbeddedError
 from tandem.process.info import ExitCode
 from tandem.snapshots import SnapshotError, SnapshotStore, SnapshotStoreError
+from tandem.snapshots.savepoints import SAVEPOINTS
 from tandem.state import StateError
 from tandem.status.page import PIPE_WIDTH
 
@@ -93,6 +94,11 @@ def store_of(manifest: Manifest) -> SnapshotStore:
             f"job {manifest.name} has no snapshot store: add one, e.g. spec.snapshots: {{store: ./snapshots}}"
         )
     return SnapshotStore(spec.url(manifest.name, manifest.base), spec.options(os.environ, manifest.base))
+
+
+def reach_store(manifest: Manifest) -> None:
+    """Ask the job's snapshot store for something, before anything is begun that needs it. Raises as `store_of` does."""
+    store_of(manifest).remote.files(SAVEPOINTS)
 
 
 def ago(at_ms: int, now_ms: int | None = None) -> str:

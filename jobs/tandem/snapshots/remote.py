@@ -26,6 +26,7 @@ _SMALL_BYTES: Final = 2 * _BLOCK_BYTES
 _NO_LINKS: Final = frozenset({errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EXDEV})
 _TAKEN: Final = frozenset({"PreconditionFailed", "412", "ConditionalRequestConflict", "409"})
 _NO_CREATE: Final = frozenset({"NotImplemented", "501"})
+_REMEDY: Final = "See that the store can be reached from here, has room, and lets in what spec.snapshots names"
 _PACKAGES: Final = {"s3": "tandem-stream[s3]", "s3a": "tandem-stream[s3]"}
 _S3_CLIENT: Final = {
     "connect_timeout": 5,
@@ -226,7 +227,8 @@ class Remote:
         except Exception as error:
             if isinstance(error, expected):
                 raise
-            raise SnapshotStoreError(f"cannot {doing} in {self._url}: {type(error).__name__}: {error}") from error
+            said = f"cannot {doing} in {self._url}: {type(error).__name__}: {error}".rstrip(". ")
+            raise SnapshotStoreError(f"{said}. {_REMEDY}") from error
 
 
 def _code_of(error: BaseException) -> str:
