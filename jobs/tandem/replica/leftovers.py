@@ -9,7 +9,7 @@ import fcntl
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -20,6 +20,8 @@ _log = get_logger(__name__)
 
 LASTING = frozenset({"checkpoint", "lineage", "lock", NOTE})
 _LOCK = "lock"
+_NOBODY = "/"
+"""No replica is called that: other folders beside those of incarnations have no replica in their names, and no lock."""
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -86,14 +88,24 @@ def remove_of_the_dead(folder: Path) -> int:
 
     One that has no epoch in its checkpoint goes whole.
     """
+    return _remove_of_the_dead(folder.parent, siblings(folder), replica_of(folder))
+
+
+def remove_of_all_dead(parent: Path) -> int:
+    """The same of all incarnations in the folder `parent`, for a process that is none of them, when they have ended."""
+    there = [folder for folder in parent.iterdir() if folder.is_dir()] if parent.is_dir() else []
+    return _remove_of_the_dead(parent, there, _NOBODY)
+
+
+def _remove_of_the_dead(parent: Path, folders: Iterable[Path], replica: str) -> int:
     freed = 0
-    for sibling in siblings(folder):
-        if is_dead(sibling, replica_of(folder)):
-            freed += remove_of_the_moment(sibling)
-            if not _has_epochs(sibling):
-                shutil.rmtree(sibling, ignore_errors=True)
+    for folder in folders:
+        if is_dead(folder, replica):
+            freed += remove_of_the_moment(folder)
+            if not _has_epochs(folder):
+                shutil.rmtree(folder, ignore_errors=True)
     if freed:
-        _log.info("leftovers_removed", folder=str(folder.parent), bytes=freed)
+        _log.info("leftovers_removed", folder=str(parent), bytes=freed)
     return freed
 
 
