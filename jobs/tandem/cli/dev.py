@@ -62,8 +62,8 @@ class _ForOneJob(TyperCommand):
             if "unexpected extra argument" not in str(getattr(error, "message", "")):
                 raise
             raise typer.BadParameter(
-                f"{error}. tandem dev takes one manifest, that of the job whose topics and databases it makes. Other jobs run "
-                "against the same servers, if their topics are made, for example by kafka-topics.sh --create",
+                f"{error}. tandem dev takes one manifest, that of the job whose topics and databases it makes. Other jobs "
+                "run against the same servers, if their topics are made, for example by kafka-topics.sh --create",
                 ctx,
             ) from error
 

@@ -148,6 +148,6 @@ def _not_served(name: str, port: int, error: Exception) -> str:
     if "POD_NAME" in os.environ:
         return f"{said}. Give the other container of the pod that listens there another port, in spec.podTemplate"
     return (
-        f"{said}. Replica i has port spec.metrics.port + i. End what listens there, or set spec.metrics.port to the first of "
-        "as many free ports as there are replicas, or to 0: any free ones"
+        f"{said}. Replica i has port spec.metrics.port + i. End what listens there, or set spec.metrics.port to the first "
+        "of as many free ports as there are replicas, or to 0: any free ones"
     )

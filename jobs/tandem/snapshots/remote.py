@@ -88,8 +88,8 @@ class Remote:
     def put_new(self, content: bytes, path: str) -> None:
         """Write `path`, if there is nothing.
 
-        Of two at once one wins: in object stores by a condition of the request, in folders by a link. Where a store has neither,
-        a file that came in the same moment may be replaced.
+        Of two at once one wins: in object stores by a condition of the request, in folders by a link. Where a store has
+        neither, a file that came in the same moment may be replaced.
 
         Raises `FileExistsError`: there is something.
         """

@@ -156,9 +156,7 @@ def test_what_a_killed_replica_left_goes_with_the_job_and_its_state_stays(
         assert (states / "flights.replica-1.bb" / "epoch.arrow").read_text() == "rows"
 
 
-def test_a_folder_that_cannot_be_looked_at_keeps_no_job_from_ending(
-    job: Job, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_that_cannot_be_looked_at_keeps_no_job_from_ending(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(_folder: Path) -> int:
         raise OSError("Input/output error")
 
