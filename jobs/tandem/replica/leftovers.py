@@ -15,11 +15,13 @@ from pathlib import Path
 
 from tandem.checkpoint.compared import NOTE, newest_compared
 from tandem.logs import get_logger
+from tandem.waiting import Deadline, wait_until
 
 _log = get_logger(__name__)
 
 LASTING = frozenset({"checkpoint", "lineage", "lock", NOTE})
 _LOCK = "lock"
+_LOCK_S = 5.0
 _NOBODY = "/"
 """No replica is called that: other folders beside those of incarnations have no replica in their names, and no lock."""
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -31,12 +33,21 @@ def alive(folder: Path) -> Iterator[None]:
     folder.mkdir(parents=True, exist_ok=True)
     lock = os.open(folder / _LOCK, os.O_CREAT | os.O_RDWR, 0o644)
     try:
-        with suppress(OSError):  # a file system without locks: then nobody can lock it, and nothing here is removed
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        wait_until(lambda: _has_locked(lock), Deadline(_LOCK_S))  # who looks holds it for an instant
         os.write(lock, _kernel())
         yield
     finally:
         os.close(lock)
+
+
+def _has_locked(lock: int) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        pass  # a file system without locks: then nobody can lock it, and nothing here is removed
+    return True
 
 
 def is_locked(folder: Path) -> bool:

@@ -70,6 +70,13 @@ class Job:
         child._popen.returncode = ExitCode.REFUSED
 
 
+@pytest.fixture(autouse=True)
+def _folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What replicas leave here is theirs."""
+    monkeypatch.setattr("tandem.manifest.loading.default_checkpoint_directory", lambda _job: tmp_path / "states")
+    monkeypatch.setattr("tandem.local.keeping.java_folders", lambda: tmp_path / "java")
+
+
 @pytest.fixture
 def job(tmp_path: Path) -> Iterator[Job]:
     made = Job(tmp_path)
@@ -134,12 +141,8 @@ def test_an_orderer_that_came_up_does_not_say_that_replicas_can(job: Job) -> Non
     assert outcome.code == ExitCode.REFUSED
 
 
-def test_what_a_killed_replica_left_goes_with_the_job_and_its_state_stays(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_killed_replica_left_goes_with_the_job_and_its_state_stays(tmp_path: Path) -> None:
     states, java = tmp_path / "states", tmp_path / "java"
-    monkeypatch.setattr("tandem.manifest.loading.default_checkpoint_directory", lambda _job: states)
-    monkeypatch.setattr("tandem.local.keeping.java_folders", lambda: java)
     killed = incarnation(states, "flights.replica-0.aa", epochs=2)
     incarnation(java, "0123456789ab.jvm", epochs=0)
     (states / "static-tables" / "flights").mkdir(parents=True)
