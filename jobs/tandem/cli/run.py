@@ -20,11 +20,10 @@ from tandem.cli.validate import ManifestFile, show_problems, summary
 from tandem.cli.view import View, watch
 from tandem.engine.jvm.jars import Jars
 from tandem.kafka.errors import TandemKafkaError
-from tandem.local import LocalJob, LocalJobError, LocalLanes, NewGeneration
+from tandem.local import LocalJob, LocalJobError, LocalLanes, NewGeneration, port_problems
 from tandem.local.changes import changed_start
 from tandem.local.lane_change_process import change_in_a_process
 from tandem.local.observe import Observer
-from tandem.local.plan import port_problems
 from tandem.manifest import Duration, Manifest, ManifestError, SecretError, UnknownLaneError, check_code, load
 from tandem.process.errors import EmbeddedError
 from tandem.process.info import ExitCode, RefusedError, stop_on_signals

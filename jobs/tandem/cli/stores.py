@@ -20,7 +20,6 @@ from tandem.manifest import Manifest, ManifestError, SecretError, UnknownLaneErr
 from tandem.process.errors import EmbeddedError
 from tandem.process.info import ExitCode
 from tandem.snapshots import SnapshotError, SnapshotStore, SnapshotStoreError
-from tandem.snapshots.savepoints import SAVEPOINTS
 from tandem.state import StateError
 from tandem.status.page import PIPE_WIDTH
 
@@ -97,8 +96,8 @@ def store_of(manifest: Manifest) -> SnapshotStore:
 
 
 def reach_store(manifest: Manifest) -> None:
-    """Ask the job's snapshot store for something, before anything is begun that needs it. Raises as `store_of` does."""
-    store_of(manifest).remote.files(SAVEPOINTS)
+    """Ask the job's snapshot store for its newest snapshot, before anything is begun. Raises as `store_of` does."""
+    store_of(manifest).newest()
 
 
 def ago(at_ms: int, now_ms: int | None = None) -> str:

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from tandem.local.plan import port_problems
+from tandem.local import port_problems
 from tandem.manifest import Manifest, ManifestError, Problem, check_code, load
 from tandem.manifest.notes import notes
 from tandem.manifest.problems import place

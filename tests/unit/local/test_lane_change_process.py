@@ -119,10 +119,9 @@ def test_a_store_that_is_away_is_named_before_anything_is_begun(
 
     monkeypatch.setattr(stores, "SnapshotStore", lambda url, _: SnapshotStore(f"faulty://{url}"))
     monkeypatch.setattr(command, "lanes_before", never)
-    (manifest.parent / "snapshots" / "orders.lane-0" / "savepoints").mkdir(parents=True)
     faults.set(away)
     done = CliRunner(env={"COLUMNS": "400"}).invoke(app, ["lanes", str(manifest)])
 
     assert done.exit_code == ExitCode.FAILED, "another try may succeed"
     store = f"faulty://{manifest.parent}/snapshots/orders.lane-0"
-    assert f"cannot list savepoints in {store}: ConnectionError: no route. See that the store can be" in done.stderr
+    assert f"cannot list manifests in {store}: ConnectionError: no route. See that the store can be" in done.stderr
