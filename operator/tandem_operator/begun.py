@@ -5,13 +5,20 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from tandem_operator.api import ApiError
 from tandem_operator.store import Fingerprint, Key
 from tandem_operator.trim import Body
 
 _T = TypeVar("_T")
+
+STEADY_S: Final = 10.0
+"""How often a job is looked at that is as it should be."""
+RESTLESS_S: Final = 2.0
+"""And one that is on its way."""
+AT_ONCE_S: Final = 0.1
+"""And one of which a pass has just learnt that it is not as it seemed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,14 +6,15 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from tandem.manifest import KIND
+from tandem.manifest import KIND, ReplicatedStreamJob
 from tandem_operator.actions import Action, Apply
 from tandem_operator.api import Api, ApiError
 from tandem_operator.begun import Begun
 from tandem_operator.lane_seen import LaneSeen, seen_lanes
 from tandem_operator.lanes_end import LanesLeft
+from tandem_operator.lanes_kept import lost_lanes, may_lack_lanes
 from tandem_operator.resources.names import JOB, LANES_OF
-from tandem_operator.status import Status
+from tandem_operator.status import Status, read_status
 from tandem_operator.store import Key, Store
 
 
@@ -49,6 +50,14 @@ class LaneJobs:
     async def are_there_still(self, begun: Begun, old: Status) -> bool:
         """Whether a job whose status says nothing (it is new, or its status was lost) has some. Raises `ApiError`."""
         return old.observed_generation is None and bool(await self.listed(begun))
+
+    async def lost(self, begun: Begun) -> tuple[ReplicatedStreamJob, tuple[Apply, ...], tuple[Action, ...]] | None:
+        """What makes the lanes again that a job has lost whose spec is no good, see `lost_lanes`. Raises `ApiError`."""
+        if not may_lack_lanes(begun.body, read_status(begun.body.get("status", {}))):
+            return None
+        if lost_lanes(begun.body, self.seen(begun)) is None:
+            return None
+        return lost_lanes(begun.body, await self.listed(begun))
 
     async def left(self, begun: Begun) -> LanesLeft:
         """What the API server has of the lanes of a job that is deleted. Raises `ApiError`."""

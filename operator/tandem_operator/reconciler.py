@@ -13,7 +13,7 @@ from tandem.manifest import KIND, ManifestError, ReplicatedStreamJob
 from tandem_operator.act import Actor, Target
 from tandem_operator.actions import Action, CreatePod, Delete, DeletePod, Emit, Object, SetStatus, Switch
 from tandem_operator.api import Api, ApiError
-from tandem_operator.begun import Begun, Clocks, UnseenError, seeing
+from tandem_operator.begun import AT_ONCE_S, RESTLESS_S, STEADY_S, Begun, Clocks, UnseenError, seeing
 from tandem_operator.cache_refresher import CacheRefresher
 from tandem_operator.lane_change import lanes_now
 from tandem_operator.lane_jobs import LaneJobs, is_refused_alike
@@ -49,12 +49,6 @@ _log = get_logger(__name__)
 
 Planned = Callable[[Observed, Settings], Sequence[Action]]
 
-STEADY_S: Final = 10.0
-"""How often a job is looked at that is as it should be."""
-RESTLESS_S: Final = 2.0
-"""And one that is on its way."""
-AT_ONCE_S: Final = 0.1
-"""And one of which a pass has just learnt that it is not as it seemed."""
 _STAFFING: Final = (CreatePod, DeletePod, Delete, Switch)
 """Actions that are unsafe on a stale cache: who else is there must be known for certain."""
 _WORDS: Final = (Emit, SetStatus)
@@ -125,7 +119,7 @@ class Reconciler:
                 )
                 again_s, refused = await (self._lanes(begun, job) if is_whole else self._pass(begun, job))
             except ManifestError as error:  # with the number of lanes that it changes from or to, it is no good job
-                again_s, refused = STEADY_S, await self._stands_still(begun, refuse(body, error, self._now_ms()))
+                again_s, refused = STEADY_S, await self._goes_on(begun, error)
         if refused is not None:
             raise refused
         return again_s if key in self._store.jobs else None
@@ -136,7 +130,14 @@ class Reconciler:
         job = last_working(begun.body, objects)
         if job is not None and not is_between(read_status(begun.body.get("status", {}))):
             return await self._pass(begun, job, str(error))
-        return STEADY_S, await self._stands_still(begun, refuse(begun.body, error, self._now_ms()))
+        return STEADY_S, await self._goes_on(begun, error)
+
+    async def _goes_on(self, begun: Begun, error: ManifestError) -> ApiError | None:
+        """Nothing is known of a revision that works: what is lost of lanes is made again, nothing else is done."""
+        lost = await self._lane_jobs.lost(begun)
+        refused = await self._do(begun.key, Target(lost[0], begun.uid), lost[1]) if lost else ()
+        words = (*(lost[2] if lost and not refused else ()), *refuse(begun.body, error, self._now_ms()))
+        return await self._stands_still(begun, words) or (refused[0][1] if refused else None)
 
     async def _pass(
         self, begun: Begun, job: ReplicatedStreamJob, invalid: str = "", planned: Planned = plan
@@ -271,8 +272,7 @@ class Reconciler:
             return [action for action in actions if isinstance(action, _WORDS)]
         if said is None:
             return only_now(actions)
-        action, error = said
-        return words_of(observed, self._settings, actions, Refusal(action, str(error), error.is_passing))
+        return words_of(observed, self._settings, actions, Refusal(said[0], str(said[1]), said[1].is_passing))
 
     async def _tell(self, begun: Begun, words: Iterable[Action]) -> ApiError | None:
         """Events and the status; returns the first error. A job whose status is not found is gone.

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from tandem.cli.dev_records import consume, produce
 from tandem.cli.stores import Screen
@@ -50,6 +50,24 @@ class _StartsByDefault(TyperGroup):
         return super().parse_args(ctx, args if args and args[0] in names else [_START, *args])
 
 
+class _ForOneJob(TyperCommand):
+    """Says of a second manifest what to do instead; of itself it would only be called unexpected."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except typer.BadParameter:
+            raise
+        except Exception as error:
+            if "unexpected extra argument" not in str(getattr(error, "message", "")):
+                raise
+            raise typer.BadParameter(
+                f"{error}. tandem dev takes one manifest, that of the job whose topics and databases it makes. Other jobs "
+                "run against the same servers, if their topics are made, for example by kafka-topics.sh --create",
+                ctx,
+            ) from error
+
+
 dev_app = typer.Typer(
     name="dev",
     cls=_StartsByDefault,
@@ -58,7 +76,7 @@ dev_app = typer.Typer(
 )
 
 
-@dev_app.command(_START)
+@dev_app.command(_START, cls=_ForOneJob)
 def start(
     manifest: Annotated[
         Path | None,

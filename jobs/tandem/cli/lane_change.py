@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 from confluent_kafka import KafkaException
 
-from tandem.cli.stores import Screen, store_of
+from tandem.cli.stores import Screen, reach_store
 from tandem.cli.validate import ManifestFile
 from tandem.kafka.errors import ConnectionFailedError, ReadTimeoutError
 from tandem.local.lane_change_process import UnfinishedError, change_in_a_process
@@ -45,7 +45,7 @@ def lanes(
     with screen.telling("the number of lanes was not changed", manifest):
         job = load(manifest)
         try:
-            store_of(job)
+            reach_store(job.lanes[0])
             before, count = lanes_before(job, must_know=True), job.spec.lanes
             if before == count:
                 screen.out.print(f"{job.name} has {count} lanes")

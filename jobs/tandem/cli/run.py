@@ -20,7 +20,7 @@ from tandem.cli.validate import ManifestFile, show_problems, summary
 from tandem.cli.view import View, watch
 from tandem.engine.jvm.jars import Jars
 from tandem.kafka.errors import TandemKafkaError
-from tandem.local import LocalJob, LocalJobError, LocalLanes, NewGeneration
+from tandem.local import LocalJob, LocalJobError, LocalLanes, NewGeneration, port_problems
 from tandem.local.changes import changed_start
 from tandem.local.lane_change_process import change_in_a_process
 from tandem.local.observe import Observer
@@ -165,7 +165,7 @@ def _checked(out: Console, path: Path) -> Manifest:
     except ManifestError as error:
         show_problems(out, path, error.problems)
         raise typer.Exit(ExitCode.REFUSED) from error
-    problems = (*check_code(loaded), *check_surroundings(loaded, os.environ))
+    problems = (*check_code(loaded), *check_surroundings(loaded, os.environ), *port_problems(loaded))
     if problems:
         show_problems(out, path, problems)
         raise typer.Exit(ExitCode.REFUSED)

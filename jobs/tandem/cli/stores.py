@@ -95,6 +95,11 @@ def store_of(manifest: Manifest) -> SnapshotStore:
     return SnapshotStore(spec.url(manifest.name, manifest.base), spec.options(os.environ, manifest.base))
 
 
+def reach_store(manifest: Manifest) -> None:
+    """Ask the job's snapshot store for its newest snapshot, before anything is begun. Raises as `store_of` does."""
+    store_of(manifest).newest()
+
+
 def ago(at_ms: int, now_ms: int | None = None) -> str:
     """How long ago a moment was (ms since 1970), roughly: 4 s, 12 min, 3 h, 5 d."""
     now = time.time_ns() // 1_000_000 if now_ms is None else now_ms

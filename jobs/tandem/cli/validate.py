@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from tandem.local import port_problems
 from tandem.manifest import Manifest, ManifestError, Problem, check_code, load
 from tandem.manifest.notes import notes
 from tandem.manifest.problems import place
@@ -55,7 +56,7 @@ def validate(
     out = Console(soft_wrap=True, highlight=False, markup=False, emoji=False)
     try:
         loaded = load(manifest)
-        missing = check_surroundings(loaded, os.environ)
+        missing = (*check_surroundings(loaded, os.environ), *port_problems(loaded))
         noted = (*notes(loaded), *(missing if loaded.runs_elsewhere else ()))
         problems = (*(check_code(loaded) if job else ()), *(() if loaded.runs_elsewhere else missing))
     except ManifestError as error:

@@ -44,7 +44,7 @@ from tandem.protocol.decisions import Verdict
 from tandem.protocol.publication import DivergedError, MissingMarkerError, Publication, SupersededError
 from tandem.protocol.publication_rules import Computation
 from tandem.protocol.succession import Succession, SuccessionError
-from tandem.protocol.values import Claim, Cut
+from tandem.protocol.values import Claim, Config, Cut
 
 _SETTINGS = ReplicaSettings()
 _ENDS = (DivergedError, MissingMarkerError, SupersededError, SuccessionError, TooFarBehindError, UndecidedError)
@@ -195,6 +195,8 @@ class ReplicaCore:
             self._failovers.ordered(proposal.epoch, record.timestamp_ms)
             if (epoch := self.decisions.epoch_range(proposal.epoch)) is not None:
                 self._counts.input_records += epoch.ends.records_since(epoch.starts)
+        elif isinstance(proposal, Config) and proposal.lane < 0:  # no marker will come that says so
+            raise SupersededError(f"generation {proposal.generation} has {proposal.lanes} lanes: this one has ended")
         self._news()
 
     def _news(self) -> None:

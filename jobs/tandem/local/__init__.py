@@ -10,7 +10,7 @@ from tandem.local.errors import (
 )
 from tandem.local.lanes import LocalLanes
 from tandem.local.outcome import Event, Outcome
-from tandem.local.plan import NewGeneration
+from tandem.local.plan import NewGeneration, port_problems
 from tandem.local.restarts import RestartPolicy
 from tandem.local.rundir import (
     ProcessState,
@@ -41,4 +41,5 @@ __all__ = [
     "UnknownProcessError",
     "default_root",
     "default_run_directory",
+    "port_problems",
 ]

@@ -5,6 +5,7 @@ import signal
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
@@ -18,6 +19,8 @@ from tandem.local.slot import Slot
 from tandem.manifest import Manifest, ManifestError, UnknownLaneError, load
 from tandem.process.child import ChildProcess, Command
 from tandem.process.errors import ServerError
+from tandem.replica.java_folder import java_folders
+from tandem.replica.leftovers import remove_of_all_dead
 from tandem.waiting import Deadline, wait_until
 
 ArgvOf = Callable[[PlannedProcess], tuple[str, ...]]
@@ -139,10 +142,13 @@ class Keeper:
         return outcome_of(list(self._crew)) if changed else None
 
     def end(self) -> None:
-        """All processes have ended: forget them, and give the run directory up."""
+        """All processes have ended: forget them, remove what those that were killed left, and give the run directory up."""
         for slot in self._crew:
             slot.put_down()
         if self._lock is not None:
+            for folder in (self.manifest.checkpoint_directory, java_folders()):
+                with suppress(OSError):  # what one that was killed has left, its successors would remove: none comes
+                    remove_of_all_dead(folder)
             self._directory.withdraw()
             self._lock.close()
             self._lock = None

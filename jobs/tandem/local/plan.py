@@ -4,11 +4,12 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
-from tandem.manifest import Manifest
+from tandem.manifest import Issue, Manifest, Problem
 
 Kind = Literal["replica", "orderer", "generator"]
+_LAST_PORT: Final = 65_535
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,3 +81,18 @@ def planned_processes(manifest: Manifest) -> tuple[PlannedProcess, ...]:
             PlannedProcess(f"orderer-{r.index}", "orderer", r.index, beside=r.name, lane=r.lane) for r in replicas
         ]
     return (*replicas, *ordering)
+
+
+def port_problems(manifest: Manifest) -> tuple[Problem, ...]:
+    """Why the processes of a job, or of a lane, cannot have the metrics ports that follow from the manifest."""
+    ports = [process.metrics_port for lane in manifest.lanes for process in planned_processes(lane)]
+    last = max(ports, default=0)
+    if last <= _LAST_PORT or not manifest.spec.metrics.enabled:
+        return ()
+    count = sum(port > 0 for port in ports)
+    issue = Issue(
+        ("spec", "metrics", "port"),
+        f"the {count} replicas on this machine have a port each, from this one on, and there is no port {last}",
+        f"Set it to {_LAST_PORT - count + 1} or less, or to 0: any free ports",
+    )
+    return (manifest.problem(issue),)

@@ -12,10 +12,10 @@ from tandem.local import sessions
 from tandem.local.errors import JobEndedError
 from tandem.local.keeping import ArgvOf, Crew, Keeper, end_all
 from tandem.local.outcome import Event, Outcome
-from tandem.local.plan import NewGeneration, PlannedProcess
+from tandem.local.plan import NewGeneration, PlannedProcess, port_problems
 from tandem.local.restarts import RestartPolicy
 from tandem.local.rundir import ProcessState, RunDirectory, StartRequest, default_run_directory
-from tandem.manifest import Manifest, load
+from tandem.manifest import Manifest, ManifestError, load
 from tandem.process.info import ExitCode, ProcessInfo
 from tandem.waiting import Deadline, wait_until
 
@@ -51,6 +51,8 @@ class LocalJob:
     ) -> None:
         begins = begins or NewGeneration()
         manifest = job if isinstance(job, Manifest) else load(Path(job).absolute())
+        if problems := port_problems(manifest):
+            raise ManifestError(manifest.path, problems)
         self.directory = RunDirectory(Path(run_directory or default_run_directory(manifest.name)).absolute())
         self.restarting = True
         """Whether an ended process is restarted; if not, it stays down until `start(name)`."""

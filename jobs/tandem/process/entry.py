@@ -21,6 +21,7 @@ from tandem.kafka.errors import (
 )
 from tandem.manifest import Manifest, ManifestError, SecretError, UnknownLaneError, load
 from tandem.process.ending import End, EndKind, Kinds
+from tandem.process.errors import PortTakenError
 from tandem.process.info import ExitCode, ProcessInfo, RefusedError
 from tandem.process.surroundings import check_surroundings
 from tandem.status.serving import Probes, ProcessServer
@@ -29,6 +30,7 @@ _log = logs.get_logger(__name__)
 
 REFUSALS: Kinds = {
     ConnectionFailedError: EndKind.UNREACHABLE,
+    PortTakenError: EndKind.UNREACHABLE,  # at first a mistake of the manifest, later what another process may end
     **dict.fromkeys(
         (
             LostInputError,
@@ -69,16 +71,24 @@ class Lifecycle:
         """Serve metrics and probes, if the manifest wants that, and say in the run directory where, while the block runs.
 
         `served_at`: address and port, 0: any free one. Yields the port that they are served on; 0: they are not.
+
+        Raises `PortTakenError`.
         """
         with ExitStack() as stack:
             if manifest.spec.metrics.enabled:
                 address, port = served_at
-                server = ProcessServer(registry, probes, port, address)
+                server = self._serving(registry, probes, port, address)
                 stack.callback(server.close)
                 self._info = replace(self._info, metrics_port=server.port)
             self._info = replace(self._info, incarnation=incarnation)
             stack.enter_context(self._info.announced(self._run_directory))
             yield self._info.metrics_port
+
+    def _serving(self, registry: CollectorRegistry, probes: Probes, port: int, address: str) -> ProcessServer:
+        try:
+            return ProcessServer(registry, probes, port, address)
+        except (OSError, OverflowError) as error:
+            raise PortTakenError(_not_served(self._info.name, port, error)) from error
 
     def manifest_or_exit(self, path: Path, lane: int | None = None) -> Manifest:
         """The manifest in `path`, or `lane` of it. Raises `typer.Exit` if it cannot be used; why is on standard error."""
@@ -138,3 +148,14 @@ _CODES: Final = {
     EndKind.STEPPED_DOWN: ExitCode.FAILED,
     EndKind.FAILED: ExitCode.FAILED,
 }
+
+
+def _not_served(name: str, port: int, error: Exception) -> str:
+    why = getattr(error, "strerror", None) or error
+    said = f"{name} cannot serve its metrics on port {port}: {why}"
+    if "POD_NAME" in os.environ:
+        return f"{said}. Give the other container of the pod that listens there another port, in spec.podTemplate"
+    return (
+        f"{said}. Replica i has port spec.metrics.port + i. End what listens there, or set spec.metrics.port to the first "
+        "of as many free ports as there are replicas, or to 0: any free ones"
+    )

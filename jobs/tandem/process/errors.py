@@ -1,4 +1,4 @@
-"""What can go wrong with a child process. Every message says what, where, and what to do."""
+"""What can go wrong with a process on this machine. Every message says what, where, and what to do."""
 
 
 class EmbeddedError(RuntimeError):
@@ -7,3 +7,7 @@ class EmbeddedError(RuntimeError):
 
 class ServerError(EmbeddedError):
     """A server did not start, died early, or did not stop; the message ends with the tail of its log."""
+
+
+class PortTakenError(Exception):
+    """A process cannot serve its metrics and probes on the port that it has."""

@@ -20,7 +20,7 @@ def java_folder(incarnation: str, base: Path = _BASE) -> Path:
 
     Raises `RefusedError`: somebody else made the user's folder, or it cannot be made.
     """
-    parent = base / f"tandem-java-{os.getuid()}"
+    parent = java_folders(base)
     try:
         parent.mkdir(mode=0o700, exist_ok=True)
         found = parent.lstat()
@@ -32,3 +32,8 @@ def java_folder(incarnation: str, base: Path = _BASE) -> Path:
             "the JVM load a library of theirs. Remove it"
         )
     return parent / f"{hashlib.sha256(incarnation.encode()).hexdigest()[:12]}.jvm"
+
+
+def java_folders(base: Path = _BASE) -> Path:
+    """Where those of this user's incarnations are, of all jobs."""
+    return base / f"tandem-java-{os.getuid()}"

@@ -10,7 +10,7 @@ from tandem.intake.fetch import EpochFetcher
 from tandem.kafka.batches import MakeLimits, OnThrottled
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.epoch_producer import EpochProducer
-from tandem.kafka.history import current_config, decisions_after, last_marker, markers_back_to, watermarks
+from tandem.kafka.history import config_at, current_config, decisions_after, last_marker, markers_back_to, watermarks
 from tandem.kafka.plain_producer import PlainProducer
 from tandem.kafka.tail import LogTail
 from tandem.kafka.transactions import TransactionalProducer
@@ -44,7 +44,7 @@ def find_place(connection: KafkaConnection, ordering_topic: str, commits_topic: 
     """The place of a replica whose engine stands at `position`: every marker after it will be read, and compared.
 
     Raises `MissingMarkerError` if the commits topic does not reach back to `position`; `RefusedError` if that is of another
-    log.
+    log, or from before a change of the number of lanes.
     """
     beginning, _ = watermarks(connection, commits_topic, _TIMEOUT_S)
     if position.epoch < 0:
@@ -56,6 +56,7 @@ def find_place(connection: KafkaConnection, ordering_topic: str, commits_topic: 
         raise MissingMarkerError(f"{commits_topic} has no marker of epoch {position.epoch}, at which the state stands")
     offset, marker = found[0]  # one that came late, after a pause, may stand behind markers that are still to be read
     check_same_log(ordering_topic, position, marker)
+    check_same_lanes(connection, ordering_topic, position, [marker for _, marker in markers])
     decisions = decisions_after(connection, ordering_topic, marker)
     starts = {ordering_topic: position.log_offset + 1, commits_topic: offset + 1}
     return Place(decisions, position.epoch + 1, starts, marker.owner)
@@ -73,6 +74,27 @@ def check_same_log(ordering_topic: str, position: EnginePosition, marker: Marker
             "Kafka was set up again, after the state was saved, so its epochs had other records. Choose a savepoint that "
             "was made since (tandem savepoint list), or none"
         )
+
+
+def check_same_lanes(
+    connection: KafkaConnection, ordering_topic: str, position: EnginePosition, markers: Iterable[Marker]
+) -> None:
+    """Raise `RefusedError` if the number of lanes has changed since a state: the log then goes on with other inputs.
+
+    Between such changes it may even have stood still, while other logs had the job. `markers`: those after the state.
+    """
+    # A change publishes an epoch without a row; see `protocol.lanes.marker`.
+    empty = (one for one in markers if one.epoch > position.epoch and not one.digest and not one.rows)
+    for offset in sorted({one.config_offset for one in empty}):
+        config = config_at(connection, ordering_topic, offset)
+        if config.moved and config.base > position.epoch:
+            raise RefusedError(
+                f"the state of epoch {position.epoch:,} is from before a change of spec.lanes: with generation "
+                f"{config.generation}, which began with epoch {config.base:,}, {ordering_topic} goes on as the log of "
+                f"{'the only lane' if config.lanes <= 1 else f'lane {config.lane} of {config.lanes}'}. Another division of "
+                "the inputs was read into the state of then. Choose a savepoint that was made since (tandem savepoint "
+                "list), or none; to begin again from the old one, give the job another metadata.name, with no savepoint"
+            )
 
 
 @dataclass(frozen=True, slots=True)

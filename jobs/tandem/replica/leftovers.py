@@ -9,17 +9,21 @@ import fcntl
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tandem.checkpoint.compared import NOTE, newest_compared
 from tandem.logs import get_logger
+from tandem.waiting import Deadline, wait_until
 
 _log = get_logger(__name__)
 
 LASTING = frozenset({"checkpoint", "lineage", "lock", NOTE})
 _LOCK = "lock"
+_LOCK_S = 5.0
+_NOBODY = "/"
+"""No replica is called that: other folders beside those of incarnations have no replica in their names, and no lock."""
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -29,12 +33,21 @@ def alive(folder: Path) -> Iterator[None]:
     folder.mkdir(parents=True, exist_ok=True)
     lock = os.open(folder / _LOCK, os.O_CREAT | os.O_RDWR, 0o644)
     try:
-        with suppress(OSError):  # a file system without locks: then nobody can lock it, and nothing here is removed
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        wait_until(lambda: _has_locked(lock), Deadline(_LOCK_S))  # who looks holds it for an instant
         os.write(lock, _kernel())
         yield
     finally:
         os.close(lock)
+
+
+def _has_locked(lock: int) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        pass  # a file system without locks: then nobody can lock it, and nothing here is removed
+    return True
 
 
 def is_locked(folder: Path) -> bool:
@@ -86,14 +99,24 @@ def remove_of_the_dead(folder: Path) -> int:
 
     One that has no epoch in its checkpoint goes whole.
     """
+    return _remove_of_the_dead(folder.parent, siblings(folder), replica_of(folder))
+
+
+def remove_of_all_dead(parent: Path) -> int:
+    """The same of all incarnations in the folder `parent`, for a process that is none of them, when they have ended."""
+    there = [folder for folder in parent.iterdir() if folder.is_dir()] if parent.is_dir() else []
+    return _remove_of_the_dead(parent, there, _NOBODY)
+
+
+def _remove_of_the_dead(parent: Path, folders: Iterable[Path], replica: str) -> int:
     freed = 0
-    for sibling in siblings(folder):
-        if is_dead(sibling, replica_of(folder)):
-            freed += remove_of_the_moment(sibling)
-            if not _has_epochs(sibling):
-                shutil.rmtree(sibling, ignore_errors=True)
+    for folder in folders:
+        if is_dead(folder, replica):
+            freed += remove_of_the_moment(folder)
+            if not _has_epochs(folder):
+                shutil.rmtree(folder, ignore_errors=True)
     if freed:
-        _log.info("leftovers_removed", folder=str(folder.parent), bytes=freed)
+        _log.info("leftovers_removed", folder=str(parent), bytes=freed)
     return freed
 
 

@@ -4,6 +4,7 @@ A file appears whole or not at all: object stores work like that; elsewhere it i
 and renamed.
 """
 
+import errno
 import glob
 import uuid
 from collections.abc import Iterator, Mapping
@@ -22,6 +23,10 @@ INCOMING: Final = "incoming"
 _ATOMIC: Final = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "memory"})
 _BLOCK_BYTES: Final = 1 << 20
 _SMALL_BYTES: Final = 2 * _BLOCK_BYTES
+_NO_LINKS: Final = frozenset({errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EXDEV})
+_TAKEN: Final = frozenset({"PreconditionFailed", "412", "ConditionalRequestConflict", "409"})
+_NO_CREATE: Final = frozenset({"NotImplemented", "501"})
+_REMEDY: Final = "See that the store can be reached from here, has room, and lets in what spec.snapshots names"
 _PACKAGES: Final = {"s3": "tandem-stream[s3]", "s3a": "tandem-stream[s3]"}
 _S3_CLIENT: Final = {
     "connect_timeout": 5,
@@ -80,9 +85,61 @@ class Remote:
             else:
                 self._renamed(lambda temporary: self._fs.pipe_file(temporary, content), path)
 
+    def put_new(self, content: bytes, path: str) -> None:
+        """Write `path`, if there is nothing.
+
+        Of two at once one wins: in object stores by a condition of the request, in folders by a link. Where a store has
+        neither, a file that came in the same moment may be replaced.
+
+        Raises `FileExistsError`: there is something.
+        """
+        with self._reached(f"write {path}", FileExistsError):
+            if not self._atomic:
+                self._renamed(lambda temporary: self._fs.pipe_file(temporary, content), path, self._named_first)
+            elif not self._created(content, path):
+                self._only_if_free(self._at(path))
+                self._fs.pipe_file(self._at(path), content)
+
+    def _created(self, content: bytes, path: str) -> bool:
+        """Whether an object store has made the file; False: it knows no such condition."""
+        try:
+            self._fs.pipe_file(self._at(path), content, mode="create")
+        except Exception as error:
+            code = _code_of(error)
+            if code in _NO_CREATE:
+                return False
+            if not isinstance(error, FileExistsError) and code not in _TAKEN:
+                raise
+            if not self._has(content, path):
+                raise FileExistsError(path) from error
+        return True
+
+    def _has(self, content: bytes, path: str) -> bool:
+        """Whether a file is what was to be written: a client that repeats a request meets what it has made itself."""
+        try:
+            return bool(self._fs.async_impl and self._fs.cat_file(self._at(path)) == content)
+        except FileNotFoundError:
+            return False
+
+    def _named_first(self, temporary: str, final: str) -> None:
+        """Give a file its name, unless another has it. Raises `FileExistsError`."""
+        try:
+            self._fs.link(temporary, final)
+        except (AttributeError, NotImplementedError, OSError) as error:
+            if isinstance(error, OSError) and error.errno not in _NO_LINKS:
+                raise
+            self._only_if_free(final)
+            self._fs.mv(temporary, final)
+        else:
+            self._fs.rm_file(temporary)
+
+    def _only_if_free(self, final: str) -> None:
+        if self._fs.exists(final):
+            raise FileExistsError(final)
+
     def read(self, path: str) -> bytes:
         """The content of a small file. Raises `FileNotFoundError`."""
-        with self._reached(f"read {path}", may_be_absent=True):
+        with self._reached(f"read {path}", FileNotFoundError):
             return bytes(self._fs.cat_file(self._at(path)))
 
     def blocks(self, path: str, size: int) -> Iterator[bytes]:
@@ -90,11 +147,11 @@ class Remote:
         if size <= _SMALL_BYTES:
             yield self.read(path)  # one request
             return
-        with self._reached(f"read {path}", may_be_absent=True):
+        with self._reached(f"read {path}", FileNotFoundError):
             file = self._fs.open(self._at(path), "rb", block_size=4 * _BLOCK_BYTES)
         try:
             while True:
-                with self._reached(f"read {path}", may_be_absent=True):
+                with self._reached(f"read {path}", FileNotFoundError):
                     block = file.read(_BLOCK_BYTES)
                 if not block:
                     return
@@ -139,13 +196,13 @@ class Remote:
                 "may these credentials delete?"
             )
 
-    def _renamed(self, write: Any, path: str) -> None:
+    def _renamed(self, write: Any, path: str, named: Any = None) -> None:
         temporary, final = self._at(f"{INCOMING}/{uuid.uuid4().hex}"), self._at(path)
         self._fs.makedirs(temporary.rpartition("/")[0], exist_ok=True)
         self._fs.makedirs(final.rpartition("/")[0], exist_ok=True)
         try:
             write(temporary)
-            self._fs.mv(temporary, final)
+            (named or self._fs.mv)(temporary, final)
         except BaseException:
             with suppress(Exception):
                 self._fs.rm_file(temporary)
@@ -164,10 +221,17 @@ class Remote:
         return int(moment * 1000)
 
     @contextmanager
-    def _reached(self, doing: str, may_be_absent: bool = False) -> Iterator[None]:
+    def _reached(self, doing: str, expected: type[Exception] | tuple[()] = ()) -> Iterator[None]:
         try:
             yield
         except Exception as error:
-            if may_be_absent and isinstance(error, FileNotFoundError):
+            if isinstance(error, expected):
                 raise
-            raise SnapshotStoreError(f"cannot {doing} in {self._url}: {type(error).__name__}: {error}") from error
+            said = f"cannot {doing} in {self._url}: {type(error).__name__}: {error}".rstrip(". ")
+            raise SnapshotStoreError(f"{said}. {_REMEDY}") from error
+
+
+def _code_of(error: BaseException) -> str:
+    """What S3 calls an error; "" if it is none of S3."""
+    response = getattr(error.__cause__, "response", None) or getattr(error, "response", None)
+    return str(response.get("Error", {}).get("Code", "")) if isinstance(response, Mapping) else ""

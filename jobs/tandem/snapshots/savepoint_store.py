@@ -2,7 +2,8 @@
 
 import time
 import uuid
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -65,22 +66,23 @@ class Savepoints:
     def create(self, name: str, snapshot: SnapshotManifest, inputs: Inputs) -> Savepoint:
         """Give a snapshot a name: from now on it stays.
 
-        Of two processes that take the same name in the same moment, one or both are refused, unless both have found it free
-        before either has written.
+        Of two processes that take the same name in the same moment, one is refused (`Remote.put_new`).
 
         Raises `SavepointNameError`, `SavepointExistsError`: the name cannot be used, or is used; `NoSnapshotError`: the
         snapshot was collected meanwhile; `SnapshotCorruptError`: a file of the snapshot is missing from the store.
         """
         self.check_free(name)
         savepoint = Savepoint(name, self._now_ms(), inputs, snapshot)
-        self._store.keep(snapshot, path_of(name), lambda: self._content(savepoint))
+        with _as_the_only_one(name):
+            self._store.keep(snapshot, path_of(name), lambda: self._content(savepoint))
         return self._mine(savepoint)
 
     def copy(self, name: str, savepoint: Savepoint) -> Savepoint:
         """Give the state of a savepoint another name as well. Raises what `create` raises."""
         self.check_free(name)
         made = replace(savepoint, name=name, created_at_ms=self._now_ms())
-        self._store.keep(made.snapshot, path_of(name), lambda: self._content(made), path_of(savepoint.name))
+        with _as_the_only_one(name):
+            self._store.keep(made.snapshot, path_of(name), lambda: self._content(made), path_of(savepoint.name))
         return self._mine(made)
 
     def save(self, name: str, head: SnapshotHead, folder: Path, inputs: Inputs, rescaled_from: str = "") -> Savepoint:
@@ -97,7 +99,9 @@ class Savepoints:
             return Savepoint(name, created, inputs, manifest, rescaled_from)
 
         created = self._now_ms()
-        return self._mine(made(self._store.save(head, folder, named_in=file)))
+        with _as_the_only_one(name):
+            manifest = self._store.save(head, folder, named_in=file)
+        return self._mine(made(manifest))
 
     def check_free(self, name: str) -> None:
         """Raises `SavepointNameError` or `SavepointExistsError` if no savepoint can be made under this name."""
@@ -166,10 +170,23 @@ class Savepoints:
         return encode_savepoint(savepoint)
 
     def _mine(self, savepoint: Savepoint) -> Savepoint:
-        """What was written just now is still there."""
+        """What was written just now is still there: not every store knows how to let only one of two write."""
         if self._read(savepoint.name) != savepoint:
-            raise SavepointExistsError(f"somebody else has just made a savepoint {savepoint.name}: choose another name")
+            raise _taken(savepoint.name)
         return savepoint
+
+
+@contextmanager
+def _as_the_only_one(name: str) -> Iterator[None]:
+    """Write a savepoint of that name. Raises `SavepointExistsError`: another was faster."""
+    try:
+        yield
+    except FileExistsError as error:
+        raise _taken(name) from error
+
+
+def _taken(name: str) -> SavepointExistsError:
+    return SavepointExistsError(f"somebody else has just made a savepoint {name}: choose another name")
 
 
 Wanted = Callable[[SnapshotManifest], bool]

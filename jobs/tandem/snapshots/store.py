@@ -90,7 +90,7 @@ class SnapshotStore:
         """Save all files of `folder` as one snapshot; contents that are in the store already are not sent again.
 
         Until the manifest is there, which is written last, nobody sees anything of it. `named_in` gives the path and content
-        of the file that is written instead of one in `manifests`.
+        of the file that is written instead of one in `manifests`, unless it is there: then `FileExistsError` is raised.
 
         Raises `SnapshotStoreError`: the store is away, full, or too slow. What was sent is used by the next call;
         `SnapshotCancelledError`: `stopped` became true.
@@ -133,7 +133,7 @@ class SnapshotStore:
         is among the snapshots.
 
         Raises `NoSnapshotError` if the snapshot is about to go, `SnapshotCorruptError` if a file of it is missing,
-        `SnapshotStoreError`.
+        `FileExistsError` if there is a file `path`, `SnapshotStoreError`.
         """
         began = self._clock_ms()
         if savepoint:
@@ -150,11 +150,15 @@ class SnapshotStore:
         self._write_last(path, content(), began)
 
     def _write_last(self, path: str, content: bytes, began: float) -> None:
-        """Write a file that names objects which were looked for at `began`: in half the grace period they may go."""
+        """Write a file that names objects which were looked for at `began`: in half the grace period they may go.
+
+        Raises `FileExistsError`: it has a name that somebody chose, and another has it.
+        """
         late = SnapshotStoreError(f"saving took longer than {self._grace_ms / 2000:.0f} s: the store is too slow")
         if self._clock_ms() - began >= self._grace_ms / 2:
             raise late
-        self.remote.put_bytes(content, path)
+        put = self.remote.put_bytes if path.startswith("manifests/") else self.remote.put_new
+        put(content, path)
         if self._clock_ms() - began >= self._grace_ms / 2:
             self.remote.remove(path)
             raise late

@@ -18,9 +18,9 @@ from tandem_operator.plan.generations import step
 from tandem_operator.plan.generators import (
     is_without_a_beat,
     live_generators,
+    needed_generators,
     roll_generators,
     surplus_generators,
-    wanted_generators,
 )
 from tandem_operator.plan.members import garbage_collect_pods, missing, surplus
 from tandem_operator.plan.requests import Requests, requested
@@ -101,13 +101,14 @@ def _tried(observed: Observed, settings: Settings, version: Version, left: tuple
 def _generators(
     observed: Observed, settings: Settings, version: Version, roster: Roster, old: Status
 ) -> tuple[Action, ...]:
-    live, wanted = live_generators(observed), wanted_generators(observed)
+    live = live_generators(observed)
+    is_proved = not any(member.outdated for member in roster.live)
+    are_members_new = is_proved and not version.is_held and len(roster.back) >= roster.wanted
+    wanted, made_from = needed_generators(observed, version, are_members_new)
     beating = sum(pod.ready for pod in live)
     gone = garbage_collect_pods(observed, Component.GENERATOR, beating >= wanted)
     if observed.job.spec.suspend:
         return gone
-    is_proved = not any(member.outdated for member in roster.live)
-    created = missing(observed, settings, version, old, Component.GENERATOR, wanted, {pod.index for pod in live})
-    are_members_new = is_proved and not version.is_held and len(roster.back) >= roster.wanted
+    created = missing(observed, settings, made_from, old, Component.GENERATOR, wanted, {pod.index for pod in live})
     extra = surplus_generators(observed, are_members_new)
     return (*gone, *created, *(extra or roll_generators(observed, version, is_proved)))

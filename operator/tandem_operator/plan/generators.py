@@ -6,6 +6,8 @@ need a generator. So the old generators stay until all members are new, and no o
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tandem_operator.actions import Action, DeletePod
 from tandem_operator.observed import Component, Observed, PodSeen
 from tandem_operator.plan.version import Version
@@ -15,6 +17,19 @@ def wanted_generators(observed: Observed) -> int:
     """How many there shall be."""
     ordering = observed.job.spec.ordering
     return 0 if observed.job.spec.suspend or ordering.mode != "heartbeat" else ordering.generators
+
+
+def needed_generators(observed: Observed, version: Version, are_members_new: bool) -> tuple[int, Version]:
+    """How many are made again if they are lost, and what from.
+
+    A job that shall have none any more has members that need them until all are new: those of the last revision that worked.
+    """
+    wanted, last = wanted_generators(observed), version.fallback
+    if wanted or are_members_new or observed.job.spec.suspend or last is None:
+        return wanted, version
+    if last.spec.ordering.mode != "heartbeat":
+        return 0, version
+    return last.spec.ordering.generators, replace(version, job=last)
 
 
 def is_without_a_beat(observed: Observed) -> bool:

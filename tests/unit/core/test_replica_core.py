@@ -14,6 +14,7 @@ from tandem.core.replica import ReplicaCore
 from tandem.core.settings import ReplicaSettings
 from tandem.protocol.actions import Fence, Outcome, Publish, ReadToEnd, RenewProducer
 from tandem.protocol.decisions import Decisions
+from tandem.protocol.lanes import Boundary, MovedLane
 from tandem.protocol.publication import (
     DivergedError,
     MissingMarkerError,
@@ -124,6 +125,21 @@ def test_the_engine_is_given_few_epochs_ahead_and_none_while_many_wait_to_be_pub
     bench.log(Claim(0, 0, OTHER))
     given += [effect.epoch.epoch for effect in bench.marked(0, OTHER) if isinstance(effect, Compute)]
     assert given == [0, 1, 2, 3]
+
+
+def test_a_replica_whose_lane_has_ended_ends_too_though_no_marker_says_so() -> None:
+    bench = Bench()
+    bench.owns(0)
+    *_, ended = bench.log(MovedLane(None, 2, "c0ffee", Offsets()).config(Boundary(3, 31), "j.lanes"))
+    assert isinstance(ended, Exit)
+    assert isinstance(ended.error, SupersededError)
+    assert "generation 3 has 2 lanes: this one has ended" in str(ended.error)
+
+
+def test_a_replica_whose_lane_goes_on_waits_for_what_its_generation_publishes() -> None:
+    bench = Bench()
+    bench.owns(0)
+    assert Exit not in kinds(bench.log(MovedLane(0, 2, "c0ffee", Offsets()).config(Boundary(3, 31), "j.lanes")))
 
 
 def test_an_unknown_outcome_renews_and_reads_to_the_end() -> None:

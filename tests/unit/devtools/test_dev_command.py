@@ -168,3 +168,17 @@ def test_help_is_that_of_the_whole_group() -> None:
 
     assert result.exit_code == 0
     assert all(command in result.stdout for command in ("start", "produce", "consume"))
+
+
+@pytest.mark.parametrize("start", [[], ["start"]])
+def test_a_second_manifest_is_refused_with_what_to_do_about_it(start: list[str], tmp_path: Path) -> None:
+    paths = [tmp_path / name for name in ("one.yaml", "two.yaml")]
+    for path in paths:
+        path.write_text(MANIFEST)
+    result = dev(*start, *paths, "--state", tmp_path / "state")
+
+    said = " ".join(result.stderr.replace("│", " ").split())
+    assert result.exit_code == ExitCode.USAGE
+    assert "tandem dev takes one manifest" in said
+    assert "if their topics are made" in said
+    assert not (tmp_path / "state").exists()

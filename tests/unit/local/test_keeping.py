@@ -15,8 +15,10 @@ from tandem.local.restarts import RestartPolicy
 from tandem.local.rundir import RunDirectory, StartRequest
 from tandem.process.ending import End, EndKind
 from tandem.process.info import ExitCode, ProcessInfo
+from tandem.replica.leftovers import alive
 from tandem.waiting import Deadline, wait_until
 from unit.local.heartbeat_job import heartbeat_job
+from unit.replica.test_leftovers import incarnation
 
 POLICY = RestartPolicy(first_delay_s=0.01, max_delay_s=0.01, most_in_a_row=3)
 
@@ -66,6 +68,13 @@ class Job:
         child._popen.terminate()
         assert child.wait(10)
         child._popen.returncode = ExitCode.REFUSED
+
+
+@pytest.fixture(autouse=True)
+def _folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What replicas leave here is theirs."""
+    monkeypatch.setattr("tandem.manifest.loading.default_checkpoint_directory", lambda _job: tmp_path / "states")
+    monkeypatch.setattr("tandem.local.keeping.java_folders", lambda: tmp_path / "java")
 
 
 @pytest.fixture
@@ -130,3 +139,31 @@ def test_an_orderer_that_came_up_does_not_say_that_replicas_can(job: Job) -> Non
     outcome = job.keeper.look(restarting=True)
     assert outcome is not None
     assert outcome.code == ExitCode.REFUSED
+
+
+def test_what_a_killed_replica_left_goes_with_the_job_and_its_state_stays(tmp_path: Path) -> None:
+    states, java = tmp_path / "states", tmp_path / "java"
+    killed = incarnation(states, "flights.replica-0.aa", epochs=2)
+    incarnation(java, "0123456789ab.jvm", epochs=0)
+    (states / "static-tables" / "flights").mkdir(parents=True)
+    (states / "static-tables" / "flights" / "table").write_text("kept")
+    job = Job(tmp_path)
+    with alive(states / "flights.replica-1.bb"):  # of another run of the job on this machine
+        (states / "flights.replica-1.bb" / "epoch.arrow").write_text("rows")
+        end_all(job.crew.children, 5.0)
+        job.keeper.end()
+
+        assert sorted(path.name for path in killed.iterdir()) == ["checkpoint", "lineage", "lock"]
+        assert list(java.iterdir()) == []
+        assert (states / "static-tables" / "flights" / "table").read_text() == "kept"
+        assert (states / "flights.replica-1.bb" / "epoch.arrow").read_text() == "rows"
+
+
+def test_a_folder_that_cannot_be_looked_at_keeps_no_job_from_ending(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(_folder: Path) -> int:
+        raise OSError("Input/output error")
+
+    monkeypatch.setattr("tandem.local.keeping.remove_of_all_dead", fails)
+    end_all(job.crew.children, 5.0)
+    job.keeper.end()
+    assert RunDirectory(job.run).read() is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,15 +11,17 @@ from confluent_kafka import KafkaError, KafkaException
 from typer.testing import CliRunner
 
 from tandem.cli import lane_change as command
+from tandem.cli import stores
 from tandem.cli.main import app
 from tandem.kafka.errors import FencingTimeoutError, MissingTopicError, ReadTimeoutError
 from tandem.local import lane_change_process
 from tandem.local.lane_change_process import UnfinishedError, change_in_a_process
 from tandem.manifest import load
 from tandem.process.info import ExitCode, RefusedError
-from tandem.snapshots import SnapshotError
+from tandem.snapshots import SnapshotError, SnapshotStore
 from tandem.state import StateError
 from unit.local.test_lane_checks import JOB
+from unit.snapshots.snapshot_builders import Faults
 
 PASSING = [
     KafkaException(KafkaError(KafkaError._TIMED_OUT)),
@@ -27,6 +30,13 @@ PASSING = [
     OSError("no"),
 ]
 DECIDED = [RefusedError("no"), StateError("no"), MissingTopicError("no")]
+
+
+@pytest.fixture
+def faults() -> Iterator[type[Faults]]:
+    """Lets the stores `faulty://` fail until the end of the test."""
+    yield Faults
+    Faults.heal()
 
 
 @pytest.fixture
@@ -96,3 +106,22 @@ def test_logs_that_cannot_be_read_now_are_not_those_of_a_job_that_has_never_run(
     monkeypatch.setattr("tandem.replica.lanes_before.decisions_of", times_out)
     done = CliRunner().invoke(app, ["lanes", str(manifest)])
     assert done.exit_code == ExitCode.FAILED
+
+
+def test_a_store_that_is_away_is_named_before_anything_is_begun(
+    manifest: Path, monkeypatch: pytest.MonkeyPatch, faults: type[Faults]
+) -> None:
+    def away(*_: object) -> None:
+        raise ConnectionError("no route")
+
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("it has begun")
+
+    monkeypatch.setattr(stores, "SnapshotStore", lambda url, _: SnapshotStore(f"faulty://{url}"))
+    monkeypatch.setattr(command, "lanes_before", never)
+    faults.set(away)
+    done = CliRunner(env={"COLUMNS": "400"}).invoke(app, ["lanes", str(manifest)])
+
+    assert done.exit_code == ExitCode.FAILED, "another try may succeed"
+    store = f"faulty://{manifest.parent}/snapshots/orders.lane-0"
+    assert f"cannot list manifests in {store}: ConnectionError: no route. See that the store can be" in done.stderr

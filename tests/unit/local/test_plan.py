@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from tandem.local.plan import planned_processes
-from tandem.manifest import Manifest, parse
+from tandem.local import LocalJob
+from tandem.local.plan import planned_processes, port_problems
+from tandem.manifest import Manifest, ManifestError, parse
 
 HERE = Path("/jobs")
 
@@ -88,3 +89,26 @@ def test_a_command_line_names_files_by_paths_that_hold_in_any_folder(
 
     assert argv[3] == str(tmp_path / "m.yaml")
     assert argv[argv.index("--run-directory") + 1] == str(tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    ("port", "spec", "most"),
+    [
+        (65_535, {}, 65_534),
+        (65_534, {"standbys": 1, "replicas": 2, "zookeeper": {"connect": "zk:2181"}}, 65_533),
+        (65_533, {"lanes": 2}, 65_532),
+    ],
+)
+def test_replicas_whose_ports_would_be_beyond_the_last_one_are_refused_by_the_field(
+    port: int, spec: dict[str, Any], most: int, tmp_path: Path
+) -> None:
+    (problem,) = port_problems(manifest("heartbeat", metrics={"port": port}, **spec))
+
+    assert problem.path == "spec.metrics.port"
+    assert "there is no port 65536" in problem.message
+    assert problem.remedy == f"Set it to {most} or less, or to 0: any free ports"
+    assert port_problems(manifest("heartbeat", metrics={"port": most}, **spec)) == ()
+    assert port_problems(manifest("heartbeat", metrics={"port": port, "enabled": False}, **spec)) == ()
+    last = manifest("heartbeat", metrics={"port": port}, **spec).lanes[-1]
+    with pytest.raises(ManifestError, match=r"spec\.metrics\.port"):
+        LocalJob(last, tmp_path)

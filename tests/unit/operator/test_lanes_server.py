@@ -8,10 +8,10 @@ import pytest
 
 from tandem.manifest import KIND
 from tandem_operator.api import ApiError
+from tandem_operator.begun import STEADY_S
 from tandem_operator.lanes import wanted_lane
 from tandem_operator.manifests import job_of
 from tandem_operator.patience import PATIENCE
-from tandem_operator.reconciler import STEADY_S
 from tandem_operator.resources.names import JOB, LANES_OF
 from tandem_operator.store import Key
 from tandem_operator.wiring import Intake
@@ -65,6 +65,95 @@ def test_a_quota_keeps_no_change_from_the_lanes_that_are_there() -> None:
     world.api.refuse = refuses("apply", KIND, "flights-lane-0")
     world.refused()
     assert world.api.objects[KIND, "flights-lane-1"]["spec"]["replicas"] == 3
+
+
+def _lost(world: World, lane: str) -> None:
+    del world.api.objects[KIND, lane]
+    world.store.see_job(world.store.jobs[Key(KEY.namespace, lane)], gone=True)
+    world.watch()
+
+
+def _spoiled(world: World, **spec: object) -> None:
+    body = world.job
+    metadata = {**body["metadata"], "generation": body["metadata"]["generation"] + 1}
+    world.api.put({**body, "metadata": metadata, "spec": {**body["spec"], **spec}})
+    world.watch()
+
+
+def _spec_of(world: World, lane: str) -> dict[str, object]:
+    spec: dict[str, object] = world.api.objects[KIND, lane]["spec"]
+    return {name: value for name, value in spec.items() if name != "laneOf"}
+
+
+def _progressing(world: World) -> str:
+    return next(str(one["reason"]) for one in world.job["status"]["conditions"] if one["type"] == "Progressing")
+
+
+@pytest.mark.parametrize("spoiled", [{"sources": []}, {"sinks": [{"name": "d", "delta": {"path": "/x"}}], "lanes": 1}])
+def test_a_lost_lane_of_a_job_whose_spec_is_no_good_is_made_again_as_the_others_are(
+    spoiled: dict[str, object],
+) -> None:
+    world = World(lanes=3, replicas=3)
+    world.passes()
+    world.watch()
+    good = world.api.objects[KIND, "flights-lane-1"]
+    _spoiled(world, **spoiled)
+    _lost(world, "flights-lane-1")
+    world.passes()
+
+    again = world.api.objects[KIND, "flights-lane-1"]
+    assert (again["spec"], again["metadata"]["annotations"]) == (good["spec"], good["metadata"]["annotations"])
+    assert again["metadata"]["ownerReferences"] == good["metadata"]["ownerReferences"]
+    assert _progressing(world) == "InvalidSpec"
+    applied = world.api.writes("apply")
+    world.watch()
+    world.passes()
+    assert world.api.writes("apply") == applied, "nothing else is done"
+
+
+def test_a_lane_that_somebody_has_edited_is_no_model_for_one_that_is_lost() -> None:
+    world = World(lanes=3)
+    world.passes()
+    world.watch()
+    _spoiled(world, sources=[])
+    edited = world.api.objects[KIND, "flights-lane-0"]
+    world.api.put({**edited, "spec": {**edited["spec"], "replicas": 5}})
+    good = _spec_of(world, "flights-lane-2")
+    _lost(world, "flights-lane-2")
+    world.passes()
+    assert _spec_of(world, "flights-lane-2") == good
+
+
+def test_no_lane_is_made_from_a_spec_that_is_no_good_if_none_is_left_or_the_job_is_deleted() -> None:
+    world = World(lanes=2, deletionPolicy="Delete")
+    world.passes()
+    world.passes()
+    world.watch()
+    _spoiled(world, sources=[])
+    _lost(world, "flights-lane-1")
+    world.api.doom(KIND, KEY.name)
+    world.watch()
+    world.passes()
+    assert world.api.named(KIND) == ["flights", "flights-lane-0"]
+
+    other = World(lanes=2)
+    other.passes()
+    other.watch()
+    _spoiled(other, sources=[])
+    for lane in ("flights-lane-0", "flights-lane-1"):
+        _lost(other, lane)
+    other.passes()
+    assert other.api.named(KIND) == ["flights"]
+
+
+def test_lanes_stay_gone_while_their_states_are_divided_even_if_the_spec_becomes_invalid() -> None:
+    changing = Changing()
+    changing.until("Dividing")
+    body = changing.world.job
+    changing.world.api.put({**body, "spec": {**body["spec"], "sources": []}})
+    _lost(changing.world, "flights-lane-1")
+    changing.world.passes()
+    assert changing.world.api.named(KIND) == ["flights", "flights-lane-0"]
 
 
 def test_a_foreign_job_with_the_name_of_a_lane_is_left_alone() -> None:

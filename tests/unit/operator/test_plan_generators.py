@@ -95,6 +95,32 @@ def test_generators_stay_until_all_members_have_an_orderer() -> None:
     assert cluster.status["phase"] == "Running"
 
 
+def test_generators_that_are_lost_before_all_members_have_an_orderer_are_made_again() -> None:
+    leader = job(replicas=2)
+    cluster = _beating(2, replicas=2)
+    cluster.change(leader)
+    cluster.stuck.add(template(leader, SETTINGS, Component.MEMBER))  # the first new member does not catch up
+    _passes(cluster, 6)
+    lost = [pod for pod in cluster.pods.values() if pod.component is Component.GENERATOR]
+    for pod in lost:
+        cluster.kill_node(pod)
+    _passes(cluster, 6)
+
+    again = [pod for pod in cluster.pods.values() if pod.component is Component.GENERATOR and pod not in lost]
+    assert [cluster.is_ready(pod) for pod in again] == [True, True], cluster.story()
+    assert {pod.template for pod in again} == {template(_job(2, replicas=2), SETTINGS, Component.GENERATOR)}
+    cluster.stuck.clear()
+    cluster.converge()
+    assert _generators(cluster) == []
+    assert cluster.status["phase"] == "Running"
+
+
+def _passes(cluster: TinyCluster, steps: int) -> None:
+    for _ in range(steps):
+        cluster.do(plan(cluster.observed(), SETTINGS))
+        cluster.step()
+
+
 def _without_generators(cluster: TinyCluster, steps: int) -> None:
     """Time goes by while no generator can be made, as with a quota that is used up."""
     for _ in range(steps):

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 from tandem.replica.leftovers import alive, is_locked, remove_of_the_dead, remove_predecessors
+from tandem.waiting import Deadline, wait_until
 
 HOLD = (
     "import sys, time; from pathlib import Path; from tandem.replica.leftovers import alive\n"
@@ -96,3 +99,22 @@ def test_an_earlier_incarnation_of_the_same_replica_is_dead_even_without_a_lock(
     (older / "lock").unlink()
     assert remove_of_the_dead(mine) == 1_500
     assert names(older) == ["checkpoint", "lineage"]
+
+
+def test_one_that_begins_while_another_looks_is_locked_all_the_same(tmp_path: Path) -> None:
+    folder = tmp_path / "flights.replica-0.aa"
+    folder.mkdir()
+    looking = os.open(folder / "lock", os.O_CREAT | os.O_RDWR)
+    fcntl.flock(looking, fcntl.LOCK_EX)
+    threading.Timer(0.1, os.close, [looking]).start()
+    with alive(folder):
+        assert wait_until(lambda: _is_closed(looking), Deadline(5))
+        assert is_locked(folder)
+
+
+def _is_closed(descriptor: int) -> bool:
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        return True
+    return False

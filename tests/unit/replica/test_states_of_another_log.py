@@ -7,10 +7,10 @@ import pytest
 from tandem.checkpoint.position import EnginePosition
 from tandem.process.info import RefusedError
 from tandem.protocol.decisions import Decisions
-from tandem.protocol.lanes import Boundary, marker
-from tandem.protocol.values import Marker
+from tandem.protocol.lanes import Boundary, MovedLane, marker
+from tandem.protocol.values import Config, Marker, Offsets
 from tandem.replica import kafka_clients
-from tandem.replica.kafka_clients import check_same_log, find_place
+from tandem.replica.kafka_clients import check_same_lanes, check_same_log, find_place
 
 PUBLISHED = Marker(7, 0, "orders.replica-0.aaaa", "digest", 3, log_offset=41)
 
@@ -42,3 +42,41 @@ def test_no_place_is_found_for_a_state_of_another_log(monkeypatch: pytest.Monkey
     with pytest.raises(RefusedError, match="of another log"):
         find_place(connection, "orders.ordering", "orders.commits", EnginePosition(7, 12))
     assert find_place(connection, "orders.ordering", "orders.commits", EnginePosition(7, 41)).head == 8
+
+
+def moved(lane: int, lanes: int) -> Config:
+    return MovedLane(lane, lanes, "c0ffee", Offsets()).config(Boundary(3, 31), "orders.lanes")
+
+
+@pytest.mark.parametrize(
+    ("config", "where"), [(moved(0, 1), "the only lane"), (moved(2, 4), "lane 2 of 4")], ids=["one", "four"]
+)
+def test_a_state_from_before_another_number_of_lanes_is_refused_with_the_reason(
+    monkeypatch: pytest.MonkeyPatch, config: Config, where: str
+) -> None:
+    """As a savepoint of one lane, when the job has had two and then one again: its log goes on behind the others'."""
+    later = [Marker(8, 0, "orders.replica-0.aaaa", "digest", 3, log_offset=44)]
+    boundary = marker(Boundary(3, 31), "orders.lanes.3", 90, 91)
+    markers = [PUBLISHED, *later, boundary, Marker(32, 0, "orders.replica-0.bbbb", "digest", 3, log_offset=95)]
+    monkeypatch.setattr(kafka_clients, "watermarks", lambda *_: (0, 100))
+    monkeypatch.setattr(kafka_clients, "markers_back_to", lambda *_: [*enumerate(markers)])
+    monkeypatch.setattr(kafka_clients, "decisions_after", lambda *_: Decisions())
+    monkeypatch.setattr(kafka_clients, "config_at", lambda *asked: {90: config}[asked[2]])
+    connection = kafka_clients.KafkaConnection({})
+
+    def place(epoch: int, offset: int) -> int:
+        return find_place(connection, "orders.ordering", "orders.commits", EnginePosition(epoch, offset)).head
+
+    with pytest.raises(RefusedError) as refused:
+        place(7, 41)
+    said = str(refused.value)
+    assert "the state of epoch 7 is from before a change of spec.lanes: with generation 3, which began with" in said
+    assert f"epoch 31, orders.ordering goes on as the log of {where}." in said
+    assert "Choose a savepoint that was made since (tandem savepoint list), or none" in said
+    assert (place(31, 91), place(32, 95)) == (32, 33), "what the change itself has left, and what came since"
+
+
+def test_an_epoch_without_rows_is_no_change_of_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
+    markers = [PUBLISHED, Marker(8, 0, "orders.replica-0.aaaa", "", 0, log_offset=44, config_offset=3)]
+    monkeypatch.setattr(kafka_clients, "config_at", lambda *_: Config(1, "c0ffee", Offsets(), "orders.replica-0"))
+    check_same_lanes(kafka_clients.KafkaConnection({}), "orders.ordering", EnginePosition(7, 41), markers)

@@ -152,6 +152,10 @@ class FaultyFileSystem(LocalFileSystem):
         Faults.hook("name", path2)
         super().mv(path1, path2, **kwargs)
 
+    def link(self, src: str, dst: str, **kwargs: Any) -> None:
+        Faults.hook("name", dst)
+        super().link(src, dst, **kwargs)
+
     def ls(self, path: str, detail: bool = False, **kwargs: Any) -> Any:
         Faults.hook("list", path)
         return super().ls(path, detail, **kwargs)
