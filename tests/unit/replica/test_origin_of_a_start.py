@@ -80,7 +80,7 @@ class Start:
         Savepoints(store).create("before", saved(store, folder / "from"), inputs)
         metrics = ReplicaMetrics(CollectorRegistry(), "orders", "replica-0")
         setting = Setting.of(manifest, "replica-0", metrics, Reporter("replica-0", "orders.replica-0.aaaa"))
-        kind = type("Clients", (Clients,), {})
+        kind: type[Clients] = type("Clients", (Clients,), {})
         self.clients = kind.of(manifest, "replica-0", {})
         self._preparation = _Preparation(replace(setting, clients=self.clients), savepoint, Changes(), ExitStack())
 
