@@ -1,4 +1,4 @@
-"""In real-time mode a sink that never has rows, and another number of scans, change nothing of what the state goes on with."""
+"""In real-time mode a sink without rows, and another number of scans, change nothing of what the state goes on with."""
 
 from __future__ import annotations
 

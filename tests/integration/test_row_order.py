@@ -1,4 +1,4 @@
-"""With several tasks, the rows of a key come in the order of its records, and the same in every run; so do a table's rows."""
+"""With several tasks, the rows of a key come in the order of its records, and so in every run; a table's rows likewise."""
 
 from __future__ import annotations
 
