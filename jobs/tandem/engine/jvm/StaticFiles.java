@@ -12,7 +12,7 @@ import scala.collection.Iterator;
  * The files of static tables. Spark lists them once, and reads what they hold whenever a plan is executed: each epoch, or in
  * real-time mode each batch.
  *
- * A table that is too large to be copied is read where it is. So a file that is written anew while the job runs is noticed
+ * A table that is too large to be copied is read where it is. So a file that is written again while the job runs is noticed
  * before and behind each reading, by its size and time. What a store keeps (S3) is not asked about each time.
  */
 final class StaticFiles {
