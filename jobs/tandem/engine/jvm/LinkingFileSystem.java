@@ -12,7 +12,8 @@ import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 
 /**
- * Local files, listed by name, of which RocksDB's tables are linked instead of copied on their way into a checkpoint and out of it.
+ * Local files, listed by name, of which RocksDB's tables are linked instead of copied on their way into a checkpoint and
+ * out of it.
  *
  * RocksDB never changes a table that it has written, and makes its own checkpoints by hard links too. Copies of them are
  * most of what loading a large state costs, and hold it in memory twice. Where no link can be made, as between two disks,
@@ -40,7 +41,7 @@ public final class LinkingFileSystem extends BareLocalFileSystem {
     if (delSrc || !isLinked(from, to)) super.copyFromLocalFile(delSrc, from, to);
   }
 
-  /** By name: a disk lists files in an order of its own, and Spark reads the rows of a table's files in the order of the list. */
+  /** By name: a disk has an order of its own, and Spark reads a table's files in the order in which they are listed. */
   @Override
   public FileStatus[] listStatus(Path path) throws IOException {
     FileStatus[] found = super.listStatus(path);
