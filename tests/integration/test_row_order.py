@@ -1,4 +1,4 @@
-"""With several tasks, the rows of a key come in the order of its records, and the same in every run."""
+"""With several tasks, the rows of a key come in the order of its records, and so in every run; a table's rows likewise."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from integration.engine import Job, Record, kafka_sink, raw_source
+from integration.engine import Job, Record, kafka_sink, raw_source, running_count, values
 from tandem.engine.jvm.jars import file_system_jar
+from tandem.engine.planned import how_ordered
 from tandem.engine.row_order import check_order
 from tandem.engine.session import build_session
 from tandem.jobapi.errors import JobError
@@ -41,8 +43,8 @@ UNORDERED: dict[str, Callable[[DataFrame], DataFrame]] = {
 
 @pytest.fixture(scope="module")
 def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """A session of a replica with two tasks at a time."""
-    spec = SparkSpec(parallelism=2)
+    """A session of a replica with two tasks at a time, which put ten rows of a sort on disk at a time."""
+    spec = SparkSpec(parallelism=2, conf={"spark.shuffle.spill.numElementsForceSpillThreshold": "10"})
     session = build_session("order", "replica-0", spec, file_system_jar(), tmp_path_factory.mktemp("scratch"))
     yield session
     session.stop()
@@ -77,3 +79,58 @@ def test_what_has_no_order_is_refused_with_several_tasks(two: SparkSession, tmp_
         check_order(UNORDERED[name](job.sources["events"]))
     check_order(job.sources["events"].repartition(2))
     check_order(job.sources["events"].join(F.broadcast(two.range(3).coalesce(1)), F.col("offset") == F.col("id")))
+
+
+def numbers(session: SparkSession) -> DataFrame:
+    """Rows in four partitions, of which many have the same `k`."""
+    return session.range(0, 400, 1, 4).selectExpr("id % 3 AS k", "id AS v")
+
+
+def test_the_first_of_equal_rows_are_those_that_come_first(two: SparkSession) -> None:
+    assert [row.v for row in numbers(two).orderBy("k").limit(5).collect()] == [0, 3, 6, 9, 12]
+
+
+def test_equal_rows_stay_in_their_order_if_a_sort_puts_them_on_disk(two: SparkSession) -> None:
+    rows = numbers(two).repartition(2, "k").sortWithinPartitions("k").collect()
+    for k in range(3):
+        assert [row.v for row in rows if row.k == k] == list(range(k, 400, 3))
+
+
+def test_an_aggregation_without_room_fails_and_does_not_give_its_groups_in_another_order(
+    two: SparkSession, tmp_path: Path
+) -> None:
+    setting = "spark.sql.TungstenAggregate.testFallbackStartsAt"
+    job = Job(two, tmp_path, [raw_source()], [kafka_sink()])
+    two.conf.set(setting, "1,2")
+    try:
+        job.start(running_count(job.sources["events"]))
+        with pytest.raises(StreamingQueryException, match="OutOfMemoryException: HashAggregate had no room"):
+            job.run(0, records())
+    finally:
+        two.conf.unset(setting)
+        job.stop()
+
+
+@pytest.mark.parametrize("written", ["abcdefgh", "hgfedcba"])
+def test_a_tables_files_are_read_in_the_order_of_their_names(two: SparkSession, tmp_path: Path, written: str) -> None:
+    for letter in written:
+        (tmp_path / f"{letter}.csv").write_text(f"{letter}\n")
+    table = two.read.csv(str(tmp_path))
+    assert [row._c0 for row in table.collect()] == list("abcdefgh")
+    assert list(how_ordered(table)) == ["the order of a table's files (see the release of Tandem)"]
+    one = two.read.csv(str(tmp_path / "a.csv"))
+    assert not how_ordered(one)
+    assert how_ordered(one.orderBy("_c0").limit(1))
+
+
+def test_a_table_that_changes_where_it_is_read_stops_the_query(two: SparkSession, tmp_path: Path) -> None:
+    file = tmp_path / "names.csv"
+    file.write_text("k,one\n")
+    job = Job(two, tmp_path / "job", [raw_source()], [kafka_sink()])
+    events = job.sources["events"].withColumn("_c0", F.col("key").cast("string"))
+    job.start(events.join(F.broadcast(two.read.csv(str(file))), "_c0").select(F.col("_c1").alias("value")))
+    assert values(job.run(0, [Record(b"x", b"k")])) == ["one"]
+    file.write_text("k,another\n")
+    with pytest.raises(StreamingQueryException, match=r"ChangedTableException: the file .*names\.csv"):
+        job.run(1, [Record(b"x", b"k")])
+    job.stop()

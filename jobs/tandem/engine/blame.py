@@ -35,6 +35,7 @@ SEARCH_S = 45.0
 
 _NOT_OF_A_RECORD = (
     *("STATE_STORE", "STREAMING_STATEFUL_OPERATOR", "LostInputError", "OutOfMemory", "STREAM_LOG_UPDATE"),
+    "ChangedTableException",
     WRONG_SETTING,
 )
 

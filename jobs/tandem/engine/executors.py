@@ -38,6 +38,8 @@ EXECUTOR_DEFAULTS: Final = {
     "spark.executor.syncLogLevel.enabled": "true",
     # An epoch's records are in its tasks.
     "spark.rpc.message.maxSize": "1024",
+    # The driver lists a table's files by name; executors would list folders as their disks do.
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": str(2**31 - 1),
 }
 """What a job may set otherwise in `spec.spark.conf`."""
 

@@ -9,8 +9,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from tandem.engine.described import Facts
-from tandem.engine.jvm_plans import children, elements, nodes_of
+from tandem.engine.jvm_plans import children, class_of, elements, nodes_of, walked
 from tandem.engine.output_mode import refusal
+from tandem.engine.plan_leaves import leaves, roots_of
 from tandem.engine.real_time_limits import NOT_IN, PlanFacts
 from tandem.jobapi.errors import JobError
 from tandem.jobapi.job import in_a_line
@@ -46,6 +47,26 @@ def how_joined(frame: DataFrame) -> Facts:
     """
     plan: Any = frame._jdf.queryExecution().analyzed()
     return {"the way in which tables are joined (see the release of Tandem)": "one"} if any(_joins(plan)) else {}
+
+
+def how_ordered(frame: DataFrame) -> Facts:
+    """That the files of a static table are read in the order of their names, and that equal rows keep their order.
+
+    Earlier versions of Tandem read files in the order in which the disk lists them, and with several tasks the first rows
+    of a table (`orderBy().limit()`) were any of those that are equal.
+    """
+    facts = {}
+    if any(_files(leaf) > 1 for leaf in leaves(frame)):
+        facts["the order of a table's files (see the release of Tandem)"] = "by name"
+    has_tasks = frame.sparkSession.conf.get("spark.sql.shuffle.partitions") != "1"
+    if has_tasks and any(class_of(node) == "Sort" for node in walked(frame._jdf.queryExecution().analyzed())):
+        facts["the order of a table's equal rows (see the release of Tandem)"] = "theirs"
+    return facts
+
+
+def _files(leaf: Any) -> int:
+    """Of a static table; 0: the leaf is none."""
+    return len(leaf.relation().location().inputFiles()) if any(roots_of(leaf)) else 0
 
 
 def _sessions(plan: Any) -> Iterator[int]:

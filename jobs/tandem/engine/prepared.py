@@ -14,7 +14,7 @@ from tandem.engine.described import Facts
 from tandem.engine.first_epoch import check_first_epoch, check_planned
 from tandem.engine.output_mode import output_mode
 from tandem.engine.plan_check import check_determined, check_repeatable, check_watermarks
-from tandem.engine.planned import how_joined, plan_facts
+from tandem.engine.planned import how_joined, how_ordered, plan_facts
 from tandem.engine.planning import Plan, Planning, intake_of
 from tandem.engine.python_times import times_of_python
 from tandem.engine.query import EpochQuery, MicroBatchQuery
@@ -142,7 +142,7 @@ def prepare_job(
         begins_anywhere=real_time and not stateful,
         intake=replace(intake, times_us=times_of_python(plan.frame)),
         causal=Causal(tuple(plan.context.questions.values())),
-        facts=plan.facts if real_time else {**plan.facts, **how_joined(plan.frame)},
+        facts=plan.facts | how_ordered(plan.frame) | ({} if real_time else how_joined(plan.frame)),
         tables=dict(tables.versions),
         topic_tables=frozenset(table.source.name for table in plan.tables),
         moving_tables=tables.moving,

@@ -81,6 +81,22 @@ def test_a_function_whose_input_is_over_what_arrow_holds_is_another_matter() -> 
     assert explained(error, "8g", EpochSize(7, 3, 2 * MIB)) is error
 
 
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ("OutOfMemoryException: HashAggregate had no room for all of its rows or groups", OutOfMemoryError),
+        ("ChangedTableException: the file /t/a.csv of a static table was written", StreamingQueryException),
+    ],
+)
+def test_no_record_is_looked_for_where_room_or_a_table_is_the_cause(said: str, kind: type[Exception]) -> None:
+    error = StreamingQueryException(f"[STREAM_FAILED] Query [id = 1] terminated with exception: {said} SQLSTATE: XXKST")
+    epoch = EpochRange(7, Offsets(), Offsets(), 0, 0, 0)
+    assert not Failed(epoch, pa.RecordBatch.from_pydict({}), error).concerns_records
+    found = explained(error, "1g", EpochSize(7, 3, 2 * MIB))
+    assert type(found) is kind
+    assert said in str(found)
+
+
 def test_other_errors_stay_what_they_are() -> None:
     error = RuntimeError("something else")
     assert explained(error, "1g", None) is error

@@ -232,7 +232,9 @@ public final class EpochBridge implements Source, Sink, Clock {
     try {
       QueryExecution execution = ((org.apache.spark.sql.classic.Dataset<Row>) batch).queryExecution();
       if (resultSchema == null) resultSchema = execution.analyzed().schema();
-      Files.write(results, toArrow(collect(execution.executedPlan())));
+      InternalRow[] rows = collect(execution.executedPlan());
+      checkRows(execution.executedPlan());
+      Files.write(results, toArrow(rows));
       watermarks.advance(epoch, execution.executedPlan(), timeMs);
       computed.put(epoch + " " + Plans.lateRows(execution.executedPlan()));
       while (acknowledged.poll(WAIT_MS, TimeUnit.MILLISECONDS) == null) {
@@ -244,6 +246,16 @@ public final class EpochBridge implements Source, Sink, Clock {
       Thread.currentThread().interrupt(); // what Spark takes for a stop, not for a failure:
       throw new UncheckedIOException(new InterruptedIOException("stopped in epoch " + epoch));
     }
+  }
+
+  /** Raises where the rows may be others in another replica; Python knows the errors by their names. */
+  private static void checkRows(SparkPlan plan) {
+    String spilled = Plans.spilled(plan);
+    if (!spilled.isEmpty()) {
+      throw new IllegalStateException("OutOfMemoryException: " + spilled
+          + " had no room for all of its rows or groups, which come in another order from disk");
+    }
+    StaticFiles.check(plan);
   }
 
   private InternalRow[] collect(SparkPlan plan) throws InterruptedException {

@@ -5,12 +5,15 @@ import java.io.IOException;
 import java.lang.reflect.Method;
 import java.net.URI;
 import java.nio.file.Files;
+import java.util.Arrays;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 
 /**
- * Local files, of which RocksDB's tables are linked instead of copied on their way into a checkpoint and out of it.
+ * Local files, listed by name, of which RocksDB's tables are linked instead of copied on their way into a checkpoint and
+ * out of it.
  *
  * RocksDB never changes a table that it has written, and makes its own checkpoints by hard links too. Copies of them are
  * most of what loading a large state costs, and hold it in memory twice. Where no link can be made, as between two disks,
@@ -36,6 +39,14 @@ public final class LinkingFileSystem extends BareLocalFileSystem {
   @Override
   public void copyFromLocalFile(boolean delSrc, Path from, Path to) throws IOException {
     if (delSrc || !isLinked(from, to)) super.copyFromLocalFile(delSrc, from, to);
+  }
+
+  /** By name: a disk has an order of its own, and Spark reads a table's files in the order in which they are listed. */
+  @Override
+  public FileStatus[] listStatus(Path path) throws IOException {
+    FileStatus[] found = super.listStatus(path);
+    Arrays.sort(found);
+    return found;
   }
 
   private boolean isLinked(Path from, Path to) {

@@ -8,6 +8,7 @@ import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.execution.CoalesceExec;
 import org.apache.spark.sql.execution.ColumnarRule;
 import org.apache.spark.sql.execution.LocalTableScanExec;
+import org.apache.spark.sql.execution.SortExec;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.UnionExec;
 import org.apache.spark.sql.execution.datasources.v2.RealTimeStreamScanExec;
@@ -28,6 +29,9 @@ import scala.runtime.AbstractFunction1;
  * An epoch's records are one partition where a job computes on one core, and a scan in real-time mode always is one. Spark cannot know that when it plans, or it
  * would not ask for the shuffle. Where several partitions come together, or may, the shuffle stays, because the order in
  * which `coalesce` takes them depends on where they lie.
+ *
+ * A table may be larger than the room that there is to sort it: its equal rows are kept in order (`RowPlace`). An epoch's rows
+ * are in order as long as there is room, and `Plans.spilled` tells if there is not.
  */
 public final class OnePartition extends AbstractFunction1<SparkSession, ColumnarRule> {
   /** Spark asks for the rules of a session. */
@@ -44,6 +48,7 @@ public final class OnePartition extends AbstractFunction1<SparkSession, Columnar
   private static final class Direct extends Rule<SparkPlan> {
     @Override
     public SparkPlan apply(SparkPlan plan) {
+      StaticFiles.check(plan);
       return direct(plan, false);
     }
   }
@@ -55,7 +60,8 @@ public final class OnePartition extends AbstractFunction1<SparkSession, Columnar
     if (opensStore(whole) && !(whole instanceof SessionWindowStateStoreSaveExec)) {
       whole = Plans.withChildren(whole, child -> aggregatesInTask(child) ? shuffled(child) : child);
     }
-    return isNeedless(whole, hasState) ? new CoalesceExec(1, ((ShuffleExchangeExec) whole).child()) : whole;
+    if (isNeedless(whole, hasState)) return new CoalesceExec(1, ((ShuffleExchangeExec) whole).child());
+    return whole instanceof SortExec && StaticFiles.isAllOf(whole) ? RowPlace.total(whole) : whole;
   }
 
   /**

@@ -21,10 +21,12 @@ from pyspark.sql.types import StructType
 from tandem.checkpoint.folders import take_back
 from tandem.checkpoint.position import EnginePosition
 from tandem.checkpoint.relocation import relocate
+from tandem.checkpoint.scans import fit_scans
 from tandem.engine.bridge import EpochBridge
 from tandem.engine.jvm_plans import inlined
 from tandem.engine.kept_state import check_state, note_state
 from tandem.engine.memory import jvm_exit_code
+from tandem.engine.plan_leaves import scans_of
 from tandem.engine.pruned import pruned, states_of
 from tandem.engine.query import EpochQuery, GivenUpError, GiveUp
 from tandem.engine.realtime.channel import ChannelClosedError, Ends
@@ -105,6 +107,7 @@ class RealTimeQuery(EpochQuery):
                     defaults = partial(default_of, self.frame.sparkSession)
                     check_settings(checkpoint, self._after, settings_of(self.frame.sparkSession), defaults)
             note_state(checkpoint, states)
+            fit_scans(checkpoint, scans_of(self.frame.sparkSession, plan))
             watermarks = self._bridge.watermark_log(plan, checkpoint, self._after)
             place = checkpoint
         else:
