@@ -101,13 +101,10 @@ class GoesOnWithItsProducer(Publication):
 
 
 class PublishesAhead(Publication):
-    """Does not wait until the epoch before is published."""
-
-    def is_next(self, claim: Claim) -> bool:
-        return claim.epoch >= self.head
+    """Does not wait for the marker of the epoch before."""
 
     def candidates(self) -> tuple[int, ...]:
-        return (self.head, self.head + 1)
+        return tuple(epoch for epoch in (self.head, self.head + 1) if epoch != self._committed)
 
 
 class NeverConcedes(Publication):
@@ -126,7 +123,7 @@ class TrustsItsProposal(Publication):
 
 
 class ForgetsThatItCommitted(Publication):
-    """Publishes again before it has read its own marker."""
+    """Does not wait for its own marker."""
 
     def candidates(self) -> tuple[int, ...]:
         return (self.head,)

@@ -10,8 +10,7 @@ no epoch is ever published twice, whichever process pauses, dies or comes back:
    once, so one fence is enough for the claims that were read before it.
 3. A producer that was renewed could commit again although somebody fenced it. So a renewal is followed by the same
    reading to the end, and the claim of the one that fenced is found there, because it was appended before the fence.
-4. Epoch n + 1 is published only after the marker of n was read, or by the incarnation that has committed n itself, so
-   markers are contiguous. Who was fenced after it had committed n cannot commit n + 1.
+4. Epoch n + 1 is published only after the marker of n was read, so markers are contiguous.
 5. Generations follow each other at one epoch: the log refuses claims of an earlier generation than the epoch's. A later one
    may publish what its own does not publish; a replica that reads a marker of a later one has published its last epoch.
 """
@@ -84,8 +83,6 @@ class Publication(PublicationRules):
             self._waiting_since = now_ms
         if isinstance(proposal, Claim):
             self._silent.discard(proposal.owner)
-            if verdict is Verdict.ACCEPTED:
-                self._claimed_last = proposal
             self.ended.lives(proposal.owner, now_ms)
         if verdict is Verdict.ACCEPTED and isinstance(proposal, Claim) and self._succeeds(proposal.owner):
             self.retire()
@@ -249,10 +246,7 @@ class Publication(PublicationRules):
             claim = self.claim_of(epoch) if epoch in self._computed else None
             if claim is None:
                 continue
-            if claim.owner == self.me and self.is_next(claim):
-                return self._prepare(claim, now_ms)
-            if claim.owner != self.me and epoch == self.head:
-                return self._take_over(claim, now_ms)
+            return self._prepare(claim, now_ms) if claim.owner == self.me else self._take_over(claim, now_ms)
         return None
 
     def _take_over(self, claim: Claim, now_ms: float) -> ProposeClaim | None:

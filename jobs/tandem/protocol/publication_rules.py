@@ -17,12 +17,8 @@ from tandem.protocol.values import Claim, Marker
 _LONGEST_PATIENCE_MS = 2_000.0 * LONGEST_S
 _MOST_DOUBLINGS = 64  # no number is too large for them
 
-GIVE_WAY_MS: Final = 5.0
-"""How long a replica leaves an epoch that it has computed to the one that claimed last."""
-LEAVE_MS: Final = 3 * GIVE_WAY_MS
-"""How long one that leaves does: longer than its successor waits for it."""
-OPEN_TO_ALL: Final = 256
-"""Each such epoch is claimed at once by all: so no replica's producer rests for long."""
+LEAVE_MS: Final = 15.0
+"""How long a replica that leaves gives the others for each epoch that it has computed."""
 
 
 class Delivery(Enum):
@@ -76,7 +72,6 @@ class PublicationRules:
         self._computed: dict[int, Computation] = {}
         self._published: dict[int, Marker] = {}
         self._proposed: dict[int, tuple[Claim, float]] = {}  # epoch -> the claim proposed last, when
-        self._claimed_last: Claim | None = None
         self._waiting_since = -float("inf")
         self._silent: set[str] = set()  # owners, see `is_silent`
         self.ended = Ended(bound.least_ms)
@@ -104,21 +99,9 @@ class PublicationRules:
         return of == self.generation or self._begun or now_ms - self._waiting_since > self._bound.most_ms
 
     def gives_way(self, epoch: int, now_ms: float) -> bool:
-        """Whether to leave `epoch`, for a moment, to the one that claimed last: it publishes on without reading a marker.
-
-        Who is slower than that, silent, or has ended is not waited for. Liveness and latency only: the log decides.
-        """
+        """Whether to leave `epoch`, for a moment, to another one, because this replica leaves. Liveness only."""
         mine = self._computed.get(epoch)
-        if mine is None or epoch % OPEN_TO_ALL == 0:
-            return False
-        wait_ms = LEAVE_MS if self._successor is not None else GIVE_WAY_MS if self._another_goes_on() else 0.0
-        return now_ms - mine.at_ms < wait_ms
-
-    def _another_goes_on(self) -> bool:
-        last = self._claimed_last
-        if last is None or last.owner == self.me or last.generation != self.generation:
-            return False
-        return last.owner not in self._silent and last.owner not in self.ended
+        return self._successor is not None and mine is not None and now_ms - mine.at_ms < LEAVE_MS
 
     def is_lost(self, proposed_ms: float, now_ms: float) -> bool:
         """Whether a proposal that the log has not shown is given up, and made again."""
@@ -178,12 +161,12 @@ class PublicationRules:
         return self._proposed[epoch][0] if epoch in self._proposed else None
 
     def candidates(self) -> tuple[int, ...]:
-        """Epochs that may be published next: only one, because markers are contiguous."""
-        return (self.head if self._committed is None else max(self.head, self._committed + 1),)
+        """Epochs that may be published next: only the head, because markers are contiguous, and none that is committed.
 
-    def is_next(self, claim: Claim) -> bool:
-        """Whether the epoch before is published: its marker was read, or this incarnation has committed it."""
-        return claim.epoch == self.head or claim.epoch - 1 == self._committed
+        Who goes on before it has read its own marker meets brokers that are still ending its last transaction: librdkafka
+        asks them again after 20 ms only, where the marker is there within two.
+        """
+        return () if self._committed == self.head else (self.head,)
 
     def may_be_out(self, claim: Claim) -> bool:
         """Whether rows may be out already: those of the owner before, or its own, of an attempt whose outcome is unknown."""
