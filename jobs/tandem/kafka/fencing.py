@@ -16,6 +16,7 @@ from confluent_kafka import KafkaException
 
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import FencingTimeoutError, NotAllowedError
+from tandem.kafka.given_up import give_up
 from tandem.kafka.producer import Producer
 from tandem.kafka.troubles import in_words, is_for_good
 from tandem.logs import get_logger
@@ -58,9 +59,8 @@ class Fencer:
         started = time.monotonic()
         deadline = started + timeout_s
         spare = self._spares.pop(transactional_id, None)
-        calls = 0 if spare is None else initialised(spare.init_transactions, min(deadline, started + _SPARE_S))
-        if not calls:
-            calls = initialised(self._connect(transactional_id).init_transactions, deadline)
+        calls = 0 if spare is None else _fenced_by(spare, min(deadline, started + _SPARE_S))
+        calls = calls or _fenced_by(self._connect(transactional_id), deadline)
         if not calls:
             raise FencingTimeoutError(f"{transactional_id} was not fenced within {timeout_s:.1f} s")
         ms = round((time.monotonic() - started) * 1000, 1)
@@ -70,6 +70,14 @@ class Fencer:
         producer = Producer(self._connection.transactional(transactional_id, self._timeout_ms))
         producer.poll(0)
         return producer
+
+
+def _fenced_by(producer: Producer, deadline: float) -> int:
+    """As `initialised`. The producer is ended beside: that takes some milliseconds, and a reader waits for the take-over."""
+    try:
+        return initialised(producer.init_transactions, deadline)
+    finally:
+        give_up(producer)
 
 
 def initialised(

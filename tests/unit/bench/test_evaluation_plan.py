@@ -8,7 +8,16 @@ from bench.evaluation.models import Scale, Scenario
 from bench.evaluation.plan import RunSpec, left_s, planned, to_do
 
 SCALE = Scale.model_validate(
-    {"serversWarmUp": 60, "warmUp": 10, "window": 20, "rounds": 2, "kills": 3, "aloneKills": 1, "after": 10, "aloneAfter": 30}
+    {
+        "serversWarmUp": 60,
+        "warmUp": 10,
+        "window": 20,
+        "rounds": 2,
+        "kills": 3,
+        "aloneKills": 1,
+        "after": 10,
+        "aloneAfter": 30,
+    }
 )
 CASE: dict[str, Any] = {
     "workloads": ["identity"],
