@@ -80,19 +80,19 @@ class Start:
         Savepoints(store).create("before", saved(store, folder / "from"), inputs)
         metrics = ReplicaMetrics(CollectorRegistry(), "orders", "replica-0")
         setting = Setting.of(manifest, "replica-0", metrics, Reporter("replica-0", "orders.replica-0.aaaa"))
-        kind: type[Clients] = type("Clients", (Clients,), {})
-        self.clients = kind.of(manifest, "replica-0", {})
-        self._preparation = _Preparation(replace(setting, clients=self.clients), savepoint, Changes(), ExitStack())
+        self.kind: type[Clients] = type("Clients", (Clients,), {})
+        clients = self.kind.of(manifest, "replica-0", {})
+        self._preparation = _Preparation(replace(setting, clients=clients), savepoint, Changes(), ExitStack())
 
     def origin(self, partitions: int, newest: Config | None = None) -> tuple[int, str]:
-        type(self.clients).newest = newest
+        self.kind.newest = newest
         return self._preparation._origin(InTopics(partitions), MINE)
 
 
 def test_one_without_a_savepoint_begins_with_nothing_and_asks_nobody(tmp_path: Path) -> None:
     start = Start(tmp_path, (0, 1), "")
     assert start.origin(2) == (-1, "")
-    assert type(start.clients).asked == 0
+    assert start.kind.asked == 0
 
 
 def test_a_generation_begins_where_its_savepoint_stands(tmp_path: Path) -> None:
