@@ -3,12 +3,13 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from random import Random
 from types import ModuleType
 from typing import Any
 
 from simulation.campaign import Failed, first_failure
 from simulation.deviation import Deviation
-from simulation.schedule import Schedule
+from simulation.schedule import Failure, Schedule
 from simulation.weakened import (
     ClaimsAhead,
     ClaimsForOthers,
@@ -68,8 +69,29 @@ class Guard:
 
 
 def _hasty(seed: int) -> Schedule:
-    """The schedule of a seed with bounds so short that a take-over is often taken over."""
-    return replace(Schedule.plain(seed), least_bound_ms=10.0, most_bound_ms=20.0)
+    """The schedule of a seed with many small epochs, late readers, and bounds so short that a take-over is often taken over.
+
+    An owner stops inside its transaction, and so does who fences it: the first one takes the epoch back, and the other one
+    goes on meanwhile.
+    """
+    rng, plain = Random(f"hasty {seed}"), Schedule.plain(seed)
+    owner = Failure("pause", rng.uniform(20, 150), step=rng.choice(("rows sent", "marker sent")), nth=rng.randint(1, 5))
+    steps = ("fenced", "read to end", "rows sent", "marker sent")
+    successor = Failure("pause", rng.uniform(10, 120), step=rng.choice(steps), nth=rng.choice((1, 2, 3, 5)))
+    back = Failure("pause", rng.uniform(10, 100), step=rng.choice(("reclaimed", "renewed", "took over")), nth=1)
+    return replace(
+        plain,
+        alone=False,
+        failures=(owner, successor, back)[: rng.choice((2, 3))],
+        max_records=2,
+        compute_ms=tuple(rng.uniform(2, 8) for _ in plain.compute_ms),
+        short_glances=0.6,
+        slow_messages=rng.choice((0.0, 0.08)),
+        unknown=0.0,
+        lost=0.0,
+        least_bound_ms=10.0,
+        most_bound_ms=20.0,
+    )
 
 
 def _publication(name: str, publication: type[Publication]) -> Guard:
@@ -150,7 +172,7 @@ GUARDS = (
         "who renews reads to the end although the head moved on",
         Deviation(publication=RenewsBeforeItReclaims),
         schedule=_hasty,
-        near=21_800,
+        near=1_450,
     ),
     _publication("who does not know the outcome renews", GoesOnWithItsProducer),
     Guard(
