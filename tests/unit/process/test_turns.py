@@ -77,7 +77,9 @@ def test_a_replica_takes_them_when_it_stands_by(monkeypatch: pytest.MonkeyPatch)
         return False
 
     main: Any = tandem.replica.main
-    monkeypatch.setattr(main, "_setting", lambda *_: SimpleNamespace(incarnation=""))
+    monkeypatch.setattr(
+        main, "_setting", lambda *_: SimpleNamespace(incarnation="", reporter=SimpleNamespace(ends=nothing))
+    )
     monkeypatch.setattr(main, "_watch_topics", nothing)
     monkeypatch.setattr(main, "Prepared", SimpleNamespace(of=nothing))
     monkeypatch.setattr(main, "warm_up", nothing)
