@@ -33,7 +33,7 @@ def give_up(producer: Producer) -> None:
 
 
 def _end(producer: Producer) -> None:
-    deadline = Deadline(_LONGEST_S)
+    began_s, deadline = time.monotonic(), Deadline(_LONGEST_S)
     with suppress(KafkaException):
         producer.purge(in_queue=True, in_flight=False)
     while len(producer) and not deadline.passed:
@@ -45,3 +45,4 @@ def _end(producer: Producer) -> None:
     if len(producer):
         _kept.append(producer)
         _log.warning("producer_kept", messages=len(producer))
+    rest_of(_AGAIN_S, began_s)  # who gave it up forgets it meanwhile: who does so last waits until it is taken apart

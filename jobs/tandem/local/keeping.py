@@ -146,7 +146,7 @@ class Keeper:
         for slot in self._crew:
             slot.put_down()
         if self._lock is not None:
-            for folder in (self.manifest.checkpoint_directory, java_folders()):
+            for folder in filter(None, (self.manifest.checkpoint_directory, java_folders())):
                 with suppress(OSError):  # what one that was killed has left, its successors would remove: none comes
                     remove_of_all_dead(folder)
             self._directory.withdraw()

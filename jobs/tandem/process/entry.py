@@ -1,5 +1,6 @@
 """What the entry points of a job's processes do alike: read the manifest, announce themselves, and say why they end."""
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -153,6 +154,8 @@ _CODES: Final = {
 def _not_served(name: str, port: int, error: Exception) -> str:
     why = getattr(error, "strerror", None) or error
     said = f"{name} cannot serve its metrics on port {port}: {why}"
+    if getattr(error, "errno", None) != errno.EADDRINUSE:
+        return f"{said}. Choose another spec.metrics.port, from 1024 on, or 0: any free ones"
     if "POD_NAME" in os.environ:
         return f"{said}. Give the other container of the pod that listens there another port, in spec.podTemplate"
     return (

@@ -20,13 +20,13 @@ def java_folder(incarnation: str, base: Path = _BASE) -> Path:
 
     Raises `RefusedError`: somebody else made the user's folder, or it cannot be made.
     """
-    parent = java_folders(base)
+    parent = _parent(base)
     try:
         parent.mkdir(mode=0o700, exist_ok=True)
         found = parent.lstat()
     except OSError as error:
         raise RefusedError(f"{parent}, for temporary files of the JVM, cannot be made: {error.strerror}") from error
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+    if not _is_own(found):
         raise RefusedError(
             f"{parent}, for temporary files of the JVM, is not a folder that only this user can write: others could have "
             "the JVM load a library of theirs. Remove it"
@@ -34,6 +34,18 @@ def java_folder(incarnation: str, base: Path = _BASE) -> Path:
     return parent / f"{hashlib.sha256(incarnation.encode()).hexdigest()[:12]}.jvm"
 
 
-def java_folders(base: Path = _BASE) -> Path:
-    """Where those of this user's incarnations are, of all jobs."""
+def java_folders(base: Path = _BASE) -> Path | None:
+    """Where those of this user's incarnations are, of all jobs; None: nowhere, or where others can write."""
+    parent = _parent(base)
+    try:
+        return parent if _is_own(parent.lstat()) else None
+    except OSError:
+        return None
+
+
+def _parent(base: Path) -> Path:
     return base / f"tandem-java-{os.getuid()}"
+
+
+def _is_own(found: os.stat_result) -> bool:
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 from tandem.kafka.client import KafkaConnection
+from tandem.kafka.given_up import give_up
 from tandem.kafka.plain_producer import PlainProducer
 from tandem.kafka.records import OutputRecord
 from tandem.protocol.actions import Outcome
@@ -25,3 +27,26 @@ def test_the_reasons_of_a_failure_stay_what_they_were() -> None:
     reasons = len(producer.failures)
     assert wait_until(is_ended, Deadline(20.0))
     assert len(producer.failures) == reasons
+
+
+class Client:
+    """One without messages; `ended_by`: the thread that forgets it last, and so takes it apart."""
+
+    ended_by = ""
+
+    def purge(self, **_: bool) -> None:
+        pass
+
+    def __len__(self) -> int:
+        return 0
+
+    def __del__(self) -> None:
+        type(self).ended_by = threading.current_thread().name
+
+
+def test_one_that_is_given_up_is_taken_apart_elsewhere() -> None:
+    client: Any = Client()
+    give_up(client)
+    del client
+    assert wait_until(lambda: bool(Client.ended_by), Deadline(20.0))
+    assert Client.ended_by == "given-up"

@@ -9,7 +9,7 @@ import pytest
 
 from tandem.process.info import RefusedError
 from tandem.replica.folders import Folders
-from tandem.replica.java_folder import java_folder
+from tandem.replica.java_folder import java_folder, java_folders
 from tandem.replica.leftovers import alive
 
 LONGEST_SOCKET = 108
@@ -64,3 +64,18 @@ def test_a_successor_of_any_job_removes_what_a_killed_one_left_and_spares_the_li
         assert mine.is_dir()
         folders.leave()
         assert not mine.exists()
+
+
+def test_what_others_can_write_is_no_folder_of_this_user(tmp_path: Path) -> None:
+    assert java_folders(tmp_path) is None
+    parent = java_folder("one", tmp_path).parent
+    assert java_folders(tmp_path) == parent
+    parent.chmod(0o777)
+    assert java_folders(tmp_path) is None
+
+
+def test_a_link_is_no_folder_of_this_user(tmp_path: Path) -> None:
+    parent = java_folder("one", tmp_path).parent
+    parent.rename(tmp_path / "elsewhere")
+    parent.symlink_to(tmp_path / "elsewhere")
+    assert java_folders(tmp_path) is None

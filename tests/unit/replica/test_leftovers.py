@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from tandem.replica.leftovers import alive, is_locked, remove_of_the_dead, remove_predecessors
-from tandem.waiting import Deadline, wait_until
 
 HOLD = (
     "import sys, time; from pathlib import Path; from tandem.replica.leftovers import alive\n"
@@ -106,15 +105,8 @@ def test_one_that_begins_while_another_looks_is_locked_all_the_same(tmp_path: Pa
     folder.mkdir()
     looking = os.open(folder / "lock", os.O_CREAT | os.O_RDWR)
     fcntl.flock(looking, fcntl.LOCK_EX)
-    threading.Timer(0.1, os.close, [looking]).start()
+    is_closed = threading.Event()
+    threading.Timer(0.1, lambda: (os.close(looking), is_closed.set())).start()
     with alive(folder):
-        assert wait_until(lambda: _is_closed(looking), Deadline(5))
+        assert is_closed.wait(5)
         assert is_locked(folder)
-
-
-def _is_closed(descriptor: int) -> bool:
-    try:
-        os.fstat(descriptor)
-    except OSError:
-        return True
-    return False

@@ -5,6 +5,7 @@ import java.net.URI;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.spark.sql.execution.FileSourceScanExec;
 import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.execution.columnar.InMemoryTableScanExec;
 import org.apache.spark.sql.execution.datasources.PartitioningAwareFileIndex;
 import scala.collection.Iterator;
 
@@ -40,7 +41,10 @@ final class StaticFiles {
   /** Whether a plan reads static tables only. */
   static boolean isAllOf(SparkPlan plan) {
     Iterator<SparkPlan> each = plan.children().iterator();
-    if (!each.hasNext()) return plan instanceof FileSourceScanExec;
+    if (!each.hasNext()) {
+      return plan instanceof FileSourceScanExec
+          || plan instanceof InMemoryTableScanExec cached && isAllOf(cached.relation().cachedPlan());
+    }
     while (each.hasNext()) {
       if (!isAllOf(each.next())) return false;
     }
