@@ -58,7 +58,11 @@ def test_one_that_has_room_passes(
     made.stop()
 
 
-def test_a_tables_equal_rows_keep_their_order(spilling: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("read", [lambda table: table, DataFrame.cache], ids=["read each time", "cached"])
+def test_a_tables_equal_rows_keep_their_order(
+    spilling: SparkSession, tmp_path: Path, read: Callable[[DataFrame], DataFrame]
+) -> None:
     (tmp_path / "table.csv").write_text("".join(f"{number % 3},{number}\n" for number in range(300)))
-    table = spilling.read.csv(str(tmp_path / "table.csv"), schema="k INT, v INT").sortWithinPartitions("k")
-    assert [row.v for row in table.collect()] == sorted(range(300), key=lambda v: (v % 3, v))
+    table = spilling.read.csv(str(tmp_path / "table.csv"), schema="k INT, v INT")
+    rows = read(table).sortWithinPartitions("k").collect()
+    assert [row.v for row in rows] == sorted(range(300), key=lambda v: (v % 3, v))
