@@ -13,6 +13,13 @@ from unit.operator.tiny_pods import Pod
 SNAPSHOTS = {"store": "s3://b/x"}
 CHANGED = {"file": "job.py", "options": {"late": "5"}}
 SIZES = [{"replicas": 2}, {"replicas": 1}, {"replicas": 2, "standbys": 1}, {"replicas": 1, "standbys": 1}]
+EDITED, OTHER = ({"file": "job.py", "options": {"late": name}} for name in "AB")
+EDITS: dict[str, dict[str, Any]] = {
+    "another nonce": {"job": EDITED, "restartNonce": 1},
+    "another image": {"job": EDITED, "image": "example.com/new:2"},
+    "another option": {"job": OTHER},
+    "back": {},
+}
 
 
 def given(**spec: Any) -> ReplicatedStreamJob:

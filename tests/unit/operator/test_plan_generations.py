@@ -13,7 +13,7 @@ from tandem_operator.plan import plan
 from tandem_operator.resources.candidates import candidate
 from tandem_operator.resources.names import CLEANUP, COMPONENT, GENERATION, selector
 from tandem_operator.resources.tasks import TASK
-from unit.operator.generation_jobs import CHANGED, SIZES, given, of, running
+from unit.operator.generation_jobs import CHANGED, EDITED, EDITS, SIZES, given, of, running
 from unit.operator.operator_builders import SETTINGS, UID, job
 from unit.operator.tiny_cluster import TinyCluster
 from unit.operator.tiny_told import progressing, told
@@ -278,20 +278,11 @@ def test_a_candidate_begins_with_the_savepoint_under_a_name_of_its_own() -> None
     assert "--savepoint" not in orderer["args"]
 
 
-A, B = ({"file": "job.py", "options": {"late": name}} for name in "AB")
-EDITS: dict[str, dict[str, Any]] = {
-    "another nonce": {"job": A, "restartNonce": 1},
-    "another image": {"job": A, "image": "example.com/new:2"},
-    "another option": {"job": B},
-    "back": {},
-}
-
-
 @pytest.mark.parametrize("lead", range(1, 14))
 @pytest.mark.parametrize("edit", EDITS)
 def test_an_edit_at_any_moment_of_an_upgrade_leaves_somebody_who_publishes(edit: str, lead: int) -> None:
     cluster = running()
-    cluster.change(given(job=A))
+    cluster.change(given(job=EDITED))
     told(cluster, lead)
     cluster.change(given(**EDITS[edit]))
     for _ in range(100):

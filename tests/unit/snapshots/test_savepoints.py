@@ -19,19 +19,14 @@ from tandem.snapshots import (
     SnapshotStore,
     SnapshotStoreError,
     UnknownSavepointError,
-    differences,
-    layout,
-    misfits,
     newest_snapshot,
     not_before_epoch,
     not_before_ms,
 )
 from tandem.snapshots.savepoints import decode_savepoint, encode_savepoint
 from tandem.waiting import Deadline
-from unit.snapshots.savepoint_builders import ENDS, INPUTS, SOURCES, TAKEN_AT_MS, saved, savepoint_file
+from unit.snapshots.savepoint_builders import ENDS, INPUTS, TAKEN_AT_MS, saved, savepoint_file
 from unit.snapshots.snapshot_builders import NOW_MS, Faults, contents, fill, head
-
-PARTITIONS = {"flights": 2, "weather": 1, "wind": 1}
 
 
 @pytest.fixture
@@ -269,52 +264,3 @@ def test_waiting_for_a_snapshot_ends_and_tells_the_newest(store: SnapshotStore, 
         newest_snapshot(store, not_before_ms(TAKEN_AT_MS + 1), Deadline(0.1))
     assert late.value.newest == older
     assert newest_snapshot(store, not_before_ms(TAKEN_AT_MS), Deadline(0.1)) == older
-
-
-def test_equal_layouts_do_not_differ() -> None:
-    assert differences(INPUTS.sources, layout(reversed(SOURCES), PARTITIONS)) == ()
-
-
-@pytest.mark.parametrize(
-    ("sources", "partitions", "expected"),
-    [
-        (SOURCES, PARTITIONS | {"flights": 3}, ["topic flights of source flights has 3 partitions, it had 2"]),
-        (
-            (("flights", ("departures",)), SOURCES[1]),
-            PARTITIONS | {"departures": 1},
-            [
-                "source flights reads topic departures, which it did not",
-                "source flights does not read topic flights any more",
-            ],
-        ),
-        (
-            SOURCES[:1],
-            PARTITIONS,
-            ["source weather is gone (it read weather with 1 partitions, wind with 1 partitions)"],
-        ),
-        (
-            (*SOURCES, ("tides", ("tides",))),
-            PARTITIONS | {"tides": 4},
-            ["source tides is new (it reads tides with 4 partitions)"],
-        ),
-    ],
-)
-def test_another_layout_of_the_inputs_is_told_in_words(
-    sources: tuple[tuple[str, tuple[str, ...]], ...], partitions: dict[str, int], expected: list[str]
-) -> None:
-    assert list(differences(INPUTS.sources, layout(sources, partitions))) == expected
-
-
-def test_state_in_another_number_of_partitions_does_not_fit(
-    store: SnapshotStore, savepoints: Savepoints, tmp_path: Path
-) -> None:
-    two = savepoints.create("two", saved(store, tmp_path), INPUTS)
-    none = savepoints.save("none", head(5), fill(tmp_path / "folder", {"metadata": b"m"}), INPUTS)
-    sources = layout(SOURCES, PARTITIONS)
-
-    assert misfits(two, sources, 2) == ()
-    assert misfits(none, sources, 2) == ()
-    (problem,) = misfits(two, sources, 4)
-    assert "its state has 2 partitions, but spec.spark.parallelism is 4" in problem
-    assert "tandem savepoint rescale MANIFEST two --partitions 4" in problem
-    assert len(misfits(two, layout(SOURCES[:1], PARTITIONS), 4)) == 2
