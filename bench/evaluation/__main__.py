@@ -89,7 +89,10 @@ def _carry_out_all(specs: list[RunSpec], folder: Folder, scale: Scale) -> None:
     ):
         if specs and scale.servers_warm_up:
             _say(f"warm-up of the broker and ZooKeeper: {scale.servers_warm_up:g} s")
-            warm_up(around, scale.servers_warm_up, scale.seed, lambda text: _say(f"  {text}"))
+            try:
+                warm_up(around, scale.servers_warm_up, scale.seed, lambda text: _say(f"  {text}"))
+            except Exception as error:
+                _say(f"FAILED, going on with cold ones: {type(error).__name__}: {error}")
         for number, spec in enumerate(specs):
             if not (around.kafka.running and around.zookeeper.running):
                 _say("the broker or ZooKeeper has ended: the same command starts others, and goes on")
