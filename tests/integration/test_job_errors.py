@@ -80,8 +80,8 @@ KINDS: dict[str, tuple[Plan, str, str]] = {
     "another type": (raising(object), "with type object: did not recognize Python value", PYTHON),
     "a crash": (raising(lambda: ctypes.string_at(0)), "Python worker exited unexpectedly (crashed)", PYTHON),
     "an exit": (raising(lambda: os._exit(3)), "Python worker exited unexpectedly (crashed)", PYTHON),
-    "a DataFrame of pandas": (in_pandas, "KeyError: 'gone' (test_job_errors.py:", PYTHON),
-    "a processor": (in_a_processor, "RuntimeError: the processor cannot (test_job_errors.py:", PYTHON),
+    "a DataFrame of pandas": (in_pandas, "KeyError: 'gone' (failing_plans.py:", PYTHON),
+    "a processor": (in_a_processor, "RuntimeError: the processor cannot (failing_plans.py:", PYTHON),
 }
 
 
