@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 
 from cluster.conftest import ROOT
 from cluster.crd_cases import CASES, Case
-from cluster.kubernetes import Kubectl, RefusedError, holds, run
+from cluster.job_api import ConflictError, JobApi, jobs_of
+from cluster.kubernetes import Kubectl, Object, RefusedError, holds, run
 from cluster.wrong_manifests import WRONG, Wrong
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(120)]
@@ -32,46 +33,44 @@ def is_known(kubectl: Kubectl) -> bool:
     return True
 
 
-def dry_run(kubectl: Kubectl, manifest: dict[str, Any], *options: str) -> str:
-    """Let the API server check a manifest, with all its keys."""
-    return kubectl.send("create", manifest, "--dry-run=server", "--validate=strict", *options)
+@pytest.fixture(scope="session")
+def jobs(crd_namespace: Kubectl, crd: None) -> Iterator[JobApi]:  # noqa: ARG001, it must be there
+    """The jobs of a namespace where nobody acts on them."""
+    with jobs_of(crd_namespace.namespace) as api:
+        yield api
 
 
-@pytest.mark.usefixtures("crd")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.rule)
-def test_a_rule_accepts_what_is_good_and_rejects_what_is_not(crd_namespace: Kubectl, case: Case) -> None:
-    kubectl = crd_namespace
+def test_a_rule_accepts_what_is_good_and_rejects_what_is_not(jobs: JobApi, case: Case) -> None:
     if case.before is None:
-        dry_run(kubectl, case.good)
+        jobs.check(case.good)
         with pytest.raises(RefusedError) as refused:
-            dry_run(kubectl, case.bad)
+            jobs.check(case.bad)
     else:
-        kubectl.send("create", case.before)
+        jobs.create(case.before)
         try:
-            replaced(kubectl, case.good)
+            check_change(jobs, case.good)
             with pytest.raises(RefusedError) as refused:
-                replaced(kubectl, case.bad)
+                check_change(jobs, case.bad)
         finally:
-            kubectl("delete", "rsj", case.before["metadata"]["name"])
+            jobs.delete(case.before["metadata"]["name"])
     assert case.fragment in str(refused.value)
 
 
-@pytest.mark.usefixtures("crd")
 @pytest.mark.parametrize("wrong", [w for w in WRONG if w.found_by != "operator"], ids=lambda wrong: wrong.name)
-def test_a_wrong_manifest_is_rejected_by_the_api_server(crd_namespace: Kubectl, wrong: Wrong) -> None:
+def test_a_wrong_manifest_is_rejected_by_the_api_server(jobs: JobApi, wrong: Wrong) -> None:
     with pytest.raises(RefusedError) as refused:
-        dry_run(crd_namespace, wrong.manifest)
+        jobs.check(wrong.manifest)
     assert wrong.fragment in str(refused.value)
 
 
-def replaced(kubectl: Kubectl, manifest: dict[str, Any], attempts: int = 10) -> str:
+def check_change(jobs: JobApi, manifest: Object, attempts: int = 10) -> None:
     """Let the API server check a change; again if an operator has written the status meanwhile."""
-    there = kubectl.get("rsj", manifest["metadata"]["name"])
-    version = there["metadata"]["resourceVersion"]
+    version = jobs.get(manifest["metadata"]["name"])["metadata"]["resourceVersion"]
     changed = {**manifest, "metadata": {**manifest["metadata"], "resourceVersion": version}}
     try:
-        return kubectl.send("replace", changed, "--dry-run=server")
-    except RefusedError as error:
-        if attempts <= 1 or "(Conflict)" not in str(error):
+        jobs.check_change(changed)
+    except ConflictError:
+        if attempts <= 1:
             raise
-    return replaced(kubectl, manifest, attempts - 1)
+        check_change(jobs, manifest, attempts - 1)

@@ -1,30 +1,51 @@
-"""Many lanes: what a lane costs the operator does not grow with their number, nor with that of the jobs."""
+"""Many lanes: what a lane costs the operator does not grow with their number, nor with that of the jobs.
+
+Their pods run on nodes that only pretend, which takes kube-lab: KUBE_LAB names its command.
+"""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from typing import Final
 
 import pytest
 
-from cluster.conftest import own_namespace
-from cluster.kubernetes import Kubectl
-from cluster.light import LightJob
+from cluster.conftest import own_namespace, when_deleted
+from cluster.kubernetes import Kubectl, holds
+from cluster.lab import Lab
+from cluster.light import PRETENDED, LightJob
 from cluster.operator_cost import Cost, measured
 
-pytestmark = [pytest.mark.cluster, pytest.mark.thorough, pytest.mark.timeout(2400)]
+pytestmark = [
+    pytest.mark.cluster,
+    pytest.mark.thorough,
+    pytest.mark.timeout(2400),
+    pytest.mark.skipif("KUBE_LAB" not in os.environ, reason="needs kube-lab"),
+]
+
+NODES: Final = 16
+"""Of 110 pods each."""
 
 MOST_BYTES: Final = 250 * 1024 * 1024
 PASSES: Final = 3
-QUIET: Final = {"spec.progressDeadlineSeconds": 3600}
-"""As in test_scale."""
+QUIET: Final = {"spec.progressDeadlineSeconds": 3600, "spec.podTemplate": PRETENDED}
+"""The deadline as in test_scale."""
+
+
+@pytest.fixture(autouse=True)
+def pretended() -> Iterator[None]:
+    with Lab().pretended_nodes(NODES):
+        yield
+        when_deleted()
 
 
 def cost_of(tandem: str, jobs: int, lanes: int) -> Cost:
-    """Of so many jobs with so many lanes each, whose pods find no node."""
+    """Of so many jobs with so many lanes each."""
 
     def have_pods(kubectl: Kubectl) -> bool:
         pods = kubectl.list("pods", "app.kubernetes.io/component=member")
-        return len(pods) == 2 * jobs * lanes
+        return sum(holds(pod, "Ready") for pod in pods) == 2 * jobs * lanes
 
     with own_namespace() as kubectl:
         kubectl.apply(

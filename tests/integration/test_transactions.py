@@ -136,9 +136,12 @@ def test_an_owner_that_is_fenced_while_it_hands_over_rows_says_that_it_was(
     assert owner.failures[-1].error.code() in (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH)
 
 
-def test_an_idle_owner_that_was_fenced_cannot_commit(connection: KafkaConnection, topic: str) -> None:
+@pytest.mark.parametrize("is_ready", [False, True], ids=["idle", "with its transaction begun"])
+def test_an_idle_owner_that_was_fenced_cannot_commit(connection: KafkaConnection, topic: str, is_ready: bool) -> None:
     owner = TransactionalProducer(connection, topic)
     owner.start(PATIENCE_S)
+    if is_ready:
+        owner.ready()
 
     Fencer(connection).fence(topic, PATIENCE_S)
 
@@ -157,6 +160,20 @@ def test_a_renewed_producer_publishes_rows_and_marker_together(connection: Kafka
 
     assert owner.publish([record(topic, b"row")], record(topic, b"marker"), PATIENCE_S) is Outcome.COMMITTED
     assert values(connection, topic) == [b"row", b"marker"]
+
+
+def test_who_gets_ready_however_often_publishes_as_everybody(connection: KafkaConnection, topic: str) -> None:
+    owner = TransactionalProducer(connection, topic)
+    owner.ready()
+    for renewed in (b"1", b"2"):
+        owner.start(PATIENCE_S)
+        for number in (b"-1", b"-2"):
+            owner.ready()
+            owner.ready()
+            assert owner.publish([], record(topic, renewed + number), PATIENCE_S) is Outcome.COMMITTED
+        owner.ready()
+
+    assert values(connection, topic) == [b"1-1", b"1-2", b"2-1", b"2-2"]
 
 
 def test_a_broker_takes_the_longest_transactions(connection: KafkaConnection, topic: str) -> None:

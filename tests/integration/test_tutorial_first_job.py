@@ -53,7 +53,7 @@ def test_a_first_job_and_its_kill(tmp_path: Path, topic_prefix: str) -> None:
 def while_it_flows(kill: Terminals) -> None:
     """The page about the kill, with the job of the page before it running, whole."""
     kill.shell("""seq 600 | sed 's/.*/{"product": "tea", "quantity": 1}/' > tea.jsonl""")
-    feed = kill.begin("tandem dev produce job.yaml orders tea.jsonl --rate 20")
+    feed = kill.begin("tandem dev produce job.yaml orders tea.jsonl --rate 20", "--rate", "40")
     consume = kill.begin("tandem dev consume job.yaml totals")
     consume.when(lambda: bool(totals(consume)))
     kill.type("tandem kill shop replica-0")

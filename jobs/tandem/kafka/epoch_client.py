@@ -31,6 +31,9 @@ class EpochClient:
             with suppress(KafkaException):
                 self._producer.poll(0)
 
+    def ready(self) -> None:
+        """Do what the next epoch needs and can be done before it is there. To be called when there is nothing else to do."""
+
     def close(self) -> None:
         """Give the client up; an open transaction of it is aborted by the one that fences it, or by its time-out."""
         if self._producer is not None:

@@ -30,5 +30,8 @@ class EpochProducer(Protocol):
     def rest(self) -> None:
         """To be called now and then while nothing is published: what the client has to say would pile up."""
 
+    def ready(self) -> None:
+        """Do what the next epoch needs and can be done before it is there. To be called when there is nothing else to do."""
+
     def close(self) -> None:
         """Give the producer up."""

@@ -74,6 +74,10 @@ class EpochWriter:
         """To be called now and then while nothing is written."""
         self._producer.rest()
 
+    def ready(self) -> None:
+        """To be called when an epoch is written and no other is there yet."""
+        self._producer.ready()
+
     def close(self) -> None:
         """Give the producer up."""
         self._producer.close()

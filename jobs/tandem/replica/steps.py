@@ -109,6 +109,8 @@ class Steps(Background):
                 else:
                     with bound(epoch=job.head):
                         self._carry_out(job)
+                    if self._jobs.empty():
+                        self._ports.writer.ready()
         except BaseException as error:
             self._failure.put(error)
 

@@ -42,6 +42,9 @@ class SlowWriter:
     def rest(self) -> None:
         """Nothing."""
 
+    def ready(self) -> None:
+        """Nothing."""
+
 
 def test_the_slot_is_given_up_after_what_is_under_way_was_published() -> None:
     slots = NotedSlots()

@@ -48,6 +48,9 @@ class Bench:
     def read_to_end(self, _timeout_s: float) -> None:
         self.done.append("read")
 
+    def ready(self) -> None:
+        """There is no epoch to get ready for."""
+
     def claimed_by(self, *owners: str) -> Bench:
         for owner in owners:
             self.steps.expect(owner)

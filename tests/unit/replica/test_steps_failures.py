@@ -44,6 +44,9 @@ class Refusing:
         self._fail()
         raise AssertionError
 
+    def ready(self) -> None:
+        """Nothing is to be published."""
+
     def failed_as(self, _what: str, _reason: str) -> None:
         """Nobody asks here."""
 
