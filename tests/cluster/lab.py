@@ -54,16 +54,6 @@ class Lab:
         self.kill(node)
         run(["kubectl", "delete", "node", node])
 
-    @contextmanager
-    def pretended_nodes(self, count: int) -> Iterator[None]:
-        """Nodes of KWOK, as long as the block runs. A pod that tolerates them is Running and Ready there, and costs nothing."""
-        run([self._command, "install", "--kwok"], timeout_s=900)
-        run([self._command, "kwok", str(count)], timeout_s=120)
-        try:
-            yield
-        finally:
-            run(["kubectl", "delete", "node", "--selector", "type=kwok"])
-
     def runs(self, pod: Object) -> bool:
         """Whether anything of a pod runs on its node, whatever the API server knows of it."""
         mine = f'labels."io.kubernetes.pod.uid"=="{pod["metadata"]["uid"]}"'

@@ -8,10 +8,6 @@ from cluster.crd_base import Overrides, manifest
 from cluster.kubernetes import Kubectl, Object
 
 _NOWHERE = {"spec": {"nodeSelector": {"tandem.dev/no-such-node": "true"}}}
-PRETENDED = {
-    "spec": {"nodeSelector": {"type": "kwok"}, "tolerations": [{"key": "kwok.x-k8s.io/node", "operator": "Exists"}]}
-}
-"""A template for pods on the nodes of `Lab.pretended_nodes`."""
 OWNED = (
     "pods,configmaps,services,serviceaccounts,poddisruptionbudgets,networkpolicies,"
     "controllerrevisions,roles,rolebindings"

@@ -75,9 +75,7 @@ def _versions(kubectl: Kubectl) -> dict[tuple[str, str], str]:
 
 
 def _written(kubectl: Kubectl, tandem: str, passes: int) -> dict[tuple[str, str], str]:
-    """What somebody has written while the operator made so many passes."""
+    """What somebody has made, written or deleted while the operator made so many passes."""
     before, seen = _versions(kubectl), _metrics(tandem)[f"{_PASSES}success"]
     kubectl.wait(lambda: _metrics(tandem)[f"{_PASSES}success"] >= seen + passes, 180, f"{passes} passes")
-    now = _versions(kubectl)
-    assert now.keys() == before.keys()
-    return dict(now.items() - before.items())
+    return dict(_versions(kubectl).items() ^ before.items())

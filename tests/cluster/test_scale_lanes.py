@@ -13,9 +13,9 @@ import pytest
 
 from cluster.conftest import own_namespace, when_deleted
 from cluster.kubernetes import Kubectl, holds
-from cluster.lab import Lab
-from cluster.light import PRETENDED, LightJob
+from cluster.light import LightJob
 from cluster.operator_cost import Cost, measured
+from cluster.pretended_nodes import PRETENDED, pretended_nodes
 
 pytestmark = [
     pytest.mark.cluster,
@@ -24,7 +24,7 @@ pytestmark = [
     pytest.mark.skipif("KUBE_LAB" not in os.environ, reason="needs kube-lab"),
 ]
 
-NODES: Final = 16
+NODES: Final = 10
 """Of 110 pods each."""
 
 MOST_BYTES: Final = 250 * 1024 * 1024
@@ -35,7 +35,7 @@ QUIET: Final = {"spec.progressDeadlineSeconds": 3600, "spec.podTemplate": PRETEN
 
 @pytest.fixture(autouse=True)
 def pretended() -> Iterator[None]:
-    with Lab().pretended_nodes(NODES):
+    with pretended_nodes(NODES):
         yield
         when_deleted()
 
@@ -43,7 +43,7 @@ def pretended() -> Iterator[None]:
 def cost_of(tandem: str, jobs: int, lanes: int) -> Cost:
     """Of so many jobs with so many lanes each."""
 
-    def have_pods(kubectl: Kubectl) -> bool:
+    def are_ready(kubectl: Kubectl) -> bool:
         pods = kubectl.list("pods", "app.kubernetes.io/component=member")
         return sum(holds(pod, "Ready") for pod in pods) == 2 * jobs * lanes
 
@@ -51,7 +51,7 @@ def cost_of(tandem: str, jobs: int, lanes: int) -> Cost:
         kubectl.apply(
             *(LightJob(kubectl, f"job-{index}").changed({**QUIET, "spec.lanes": lanes}) for index in range(jobs))
         )
-        kubectl.wait(lambda: have_pods(kubectl), 900, f"{jobs} jobs have the pods of {lanes} lanes")
+        kubectl.wait(lambda: are_ready(kubectl), 900, f"the pods of {jobs} jobs of {lanes} lanes are ready")
         cost = measured(kubectl, tandem, PASSES)
         kubectl("delete", "rsj", "--all", "--wait=false")
         kubectl.wait(lambda: not kubectl.list("rsj"), 300, "all jobs are gone")
