@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import Final
 
@@ -21,7 +22,7 @@ _REQUESTS: Final = "tandem_operator_api_requests_total"
 @dataclass(frozen=True, slots=True)
 class Cost:
     """Of a pass, on average: `cpu_ms` of processor, `pass_ms` from its beginning to its end, which is longer while several
-    share a core, and `requests`; `failures` of passes. Of the operator: `memory` in bytes.
+    share a core, and `requests`; `failures` of passes. Of the operator: `memory` in bytes. Of a job: `requests_s`, 1/s.
 
     `changed`: what somebody has written meanwhile, as kind and name → resource version.
     """
@@ -30,14 +31,15 @@ class Cost:
     cpu_ms: float
     pass_ms: float
     requests: float
+    requests_s: float
     failures: float
     changed: dict[tuple[str, str], str]
     objects: int
 
     def __str__(self) -> str:
         times = f"{self.cpu_ms:.1f} ms of processor in {self.pass_ms:.1f} ms"
-        figures = f"{self.memory / 2**20:.0f} MiB, {times} and {self.requests:.2f} requests a pass"
-        return f"{self.objects} objects: {figures}"
+        requests = f"{self.requests:.2f} requests a pass, {self.requests_s:.3f}/s a job"
+        return f"{self.objects} objects: {self.memory / 2**20:.0f} MiB, {times} and {requests}"
 
 
 def measured(kubectl: Kubectl, tandem: str, passes: int) -> Cost:
@@ -47,15 +49,18 @@ def measured(kubectl: Kubectl, tandem: str, passes: int) -> Cost:
     """
     jobs = len(kubectl.list("rsj"))
     kubectl.wait(lambda: not _written(kubectl, tandem, 3 * jobs), 300, "nothing is written any more")
-    before = _metrics(tandem)
+    before, began_s = _metrics(tandem), time.monotonic()
     changed = _written(kubectl, tandem, passes * jobs)
-    now = _metrics(tandem)
+    now, took_s = _metrics(tandem), time.monotonic() - began_s
     spent, cpu, count, requests, failures = (
         now.get(name, 0.0) - before.get(name, 0.0)
         for name in (f"{_SECONDS}_sum", _CPU, f"{_SECONDS}_count", _REQUESTS, f"{_PASSES}failure")
     )
     memory, objects = int(now["process_resident_memory_bytes"]), len(_versions(kubectl))
-    return Cost(memory, cpu / count * 1_000, spent / count * 1_000, requests / count, failures, changed, objects)
+    per_job_s = requests / took_s / jobs
+    return Cost(
+        memory, cpu / count * 1_000, spent / count * 1_000, requests / count, per_job_s, failures, changed, objects
+    )
 
 
 def _metrics(tandem: str) -> dict[str, float]:
