@@ -139,6 +139,7 @@ class Member(Nodes):
         self._round = round_
         self._suspended = suspended
         self._made_folders = False
+        self._said = ""  # why the last round failed
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name=what, daemon=True)
         self.connected = False
@@ -194,11 +195,19 @@ class Member(Nodes):
                     self._suspended()
                 else:
                     self._task.ends()
+                self._said = ""
             except Exception as error:  # also of a node that somebody else wrote: the next round may succeed
-                is_known = isinstance(error, ZOOKEEPER_ERRORS)
-                _log.warning("zookeeper_round_failed", what=self._what, reason=repr(error), exc_info=not is_known)
-                self._is_away(repr(error))
+                self._failed(error)
                 self._suspended()
+
+    def _failed(self, error: Exception) -> None:
+        """Rounds come each quarter of a second: one reason is logged once, and the status says it as long as it lasts."""
+        reason = repr(error)
+        if reason != self._said:
+            is_known = isinstance(error, ZOOKEEPER_ERRORS)
+            _log.warning("zookeeper_round_failed", what=self._what, reason=reason, exc_info=not is_known)
+            self._said = reason
+        self._is_away(reason)
 
 
 def _goes_on() -> str:

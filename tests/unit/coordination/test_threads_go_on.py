@@ -8,6 +8,7 @@ import threading
 import time
 
 import pytest
+from structlog.testing import capture_logs
 
 from tandem.coordination.election import Candidate, Election
 from tandem.coordination.peers import Beacon, Peers
@@ -38,6 +39,30 @@ def test_a_round_that_meets_what_it_does_not_know_is_not_the_last() -> None:
         member.wake()
         member._thread.join(LIMIT_S)
     assert suspended == [1], "what was read last is not taken for true"
+
+
+def test_what_fails_round_after_round_is_logged_once_until_a_round_succeeds() -> None:
+    fails = [True, True, True, False, True, True]
+    rounds: list[bool] = []
+
+    def round_(_member: Member) -> None:
+        rounds.append(True)
+        if len(rounds) > len(fails) or fails[len(rounds) - 1]:
+            raise ValueError("invalid literal for int() with base 10: 'lock'")
+
+    member = Member({"hosts": "127.0.0.1:1"}, "test", "/tandem/job", round_, lambda: None)
+    member.connected = member._made_folders = True
+    with capture_logs() as logs:
+        member._thread.start()
+        try:
+            for done in range(len(fails)):
+                member.wake()
+                assert wait_until(lambda done=done: len(rounds) > done, Deadline(LIMIT_S))
+        finally:
+            member._stopped.set()
+            member.wake()
+            member._thread.join(LIMIT_S)
+    assert [line["event"] for line in logs] == ["zookeeper_round_failed"] * 2
 
 
 def test_a_beacon_without_a_file_descriptor_waits_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
