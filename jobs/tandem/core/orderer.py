@@ -227,16 +227,16 @@ class OrdererCore:
 
     def _tick(self, now: float) -> Sequence[OrdererEffect]:
         self._is_quiet = now - self._cut_ms >= self._settings.repropose_ms
-        if self.decisions.config is None:
+        config = self.decisions.config
+        if config is None or config.lane < 0:  # the log has not begun, or has ended
             return _NOTHING
-        last, known = self.decisions.last_ends, self.decisions.topic_ids
-        watch = WatchInputs(last, known)
+        watch = WatchInputs(self.decisions.last_ends, self.decisions.topic_ids)
         if self._is_to_cut(now):
             if self._pace.wants_look(now, self._leading):
-                return watch, LookAtInputs(last, known, to_cut=True)
+                return watch, LookAtInputs(*watch, to_cut=True)
             return (watch,)
         if self.state.leading and now - self._looked_ms >= self._settings.look_ms:
-            return watch, CountOn(), LookAtInputs(last, known, to_cut=False)
+            return watch, CountOn(), LookAtInputs(*watch, to_cut=False)
         return watch, CountOn()
 
     def _is_to_cut(self, now: float) -> bool:

@@ -42,6 +42,13 @@ def test_before_the_config_nothing_is_done() -> None:
     assert core.step(Tick(), 0.0) == ()
 
 
+def test_in_a_log_that_has_ended_nothing_is_done(bench: Bench) -> None:
+    bench.after(0.0)
+    bench.shows(replace(CONFIG, generation=1, lane=-1, moved=True))
+    assert bench.after(2 * AGAIN_MS) == []
+    assert bench.effects == []
+
+
 def test_a_cut_that_the_log_does_not_show_is_proposed_again_after_a_while(bench: Bench) -> None:
     (first,) = bench.after(0.0)
     assert bench.after(AGAIN_MS - 1) == []
