@@ -82,5 +82,5 @@ def _versions(kubectl: Kubectl) -> dict[tuple[str, str], str]:
 def _written(kubectl: Kubectl, tandem: str, passes: int) -> dict[tuple[str, str], str]:
     """What somebody has made, written or deleted while the operator made so many passes."""
     before, seen = _versions(kubectl), _metrics(tandem)[f"{_PASSES}success"]
-    kubectl.wait(lambda: _metrics(tandem)[f"{_PASSES}success"] >= seen + passes, 180, f"{passes} passes")
+    kubectl.wait(lambda: _metrics(tandem)[f"{_PASSES}success"] >= seen + passes, 600, f"{passes} passes")
     return dict(_versions(kubectl).items() ^ before.items())

@@ -30,7 +30,7 @@ NODES: Final = 10
 MOST_BYTES: Final = 250 * 1024 * 1024
 MOST_REQUESTS_S: Final = 0.2
 """Of a lane: it is asked for with its pods each 30 s, as these pods answer nobody, and eight kinds each 300 s."""
-PASSES: Final = 6
+PASSES: Final = 3
 QUIET: Final = {"spec.progressDeadlineSeconds": 3600, "spec.podTemplate": PRETENDED}
 """The deadline as in test_scale."""
 
