@@ -1,28 +1,22 @@
 """Many lanes: what a lane costs the operator does not grow with their number, nor with that of the jobs.
 
-Their pods run on nodes that only pretend, which takes kube-lab: KUBE_LAB names its command.
+Their pods run on fake nodes, which need kube-lab.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from typing import Final
 
 import pytest
 
 from cluster.conftest import own_namespace, when_deleted
+from cluster.fake_nodes import ON_FAKE_NODES, fake_nodes
 from cluster.kubernetes import Kubectl, holds
 from cluster.light import LightJob
 from cluster.operator_cost import Cost, measured
-from cluster.pretended_nodes import PRETENDED, pretended_nodes
 
-pytestmark = [
-    pytest.mark.cluster,
-    pytest.mark.thorough,
-    pytest.mark.timeout(2400),
-    pytest.mark.skipif("KUBE_LAB" not in os.environ, reason="needs kube-lab"),
-]
+pytestmark = [pytest.mark.cluster, pytest.mark.thorough, pytest.mark.timeout(2400)]
 
 NODES: Final = 10
 """Of 110 pods each."""
@@ -31,13 +25,13 @@ MOST_BYTES: Final = 250 * 1024 * 1024
 MOST_REQUESTS_S: Final = 0.2
 """Of a lane: it is asked for with its pods each 30 s, as these pods answer nobody, and eight kinds each 300 s."""
 PASSES: Final = 3
-QUIET: Final = {"spec.progressDeadlineSeconds": 3600, "spec.podTemplate": PRETENDED}
+QUIET: Final = {"spec.progressDeadlineSeconds": 3600, "spec.podTemplate": ON_FAKE_NODES}
 """The deadline as in test_scale."""
 
 
 @pytest.fixture(autouse=True)
-def pretended() -> Iterator[None]:
-    with pretended_nodes(NODES):
+def nodes() -> Iterator[None]:
+    with fake_nodes(NODES):
         yield
         when_deleted()
 

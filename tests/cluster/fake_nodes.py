@@ -1,6 +1,6 @@
-"""Nodes of KWOK, which only pretend: a pod that tolerates everything is Running and Ready there, and costs nothing.
+"""Fake nodes, of KWOK: a pod that tolerates everything is Running and Ready there, and costs nothing.
 
-Takes kube-lab, whose command KUBE_LAB names.
+Needs kube-lab, whose command KUBE_LAB names.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kubernetes import client, config
 
 from cluster.kubernetes import CALL_S, Object, run
 
-PRETENDED: Final = {"spec": {"nodeSelector": {"type": "kwok"}, "tolerations": [{"operator": "Exists"}]}}
+ON_FAKE_NODES: Final = {"spec": {"nodeSelector": {"type": "kwok"}, "tolerations": [{"operator": "Exists"}]}}
 """A template for pods that run there."""
 _BEATS_S: Final = 2.0
 """The lab takes a node for dead after 8 s, and KWOK lets its nodes be heard of less often."""
@@ -24,7 +24,7 @@ _NAMESPACE: Final = "kube-node-lease"
 
 
 @contextmanager
-def pretended_nodes(count: int) -> Iterator[None]:
+def fake_nodes(count: int) -> Iterator[None]:
     """So many nodes, of 110 pods each, while the block runs."""
     lab, nodes = os.environ["KUBE_LAB"], [f"kwok-{number + 1}" for number in range(count)]
     run([lab, "install", "--kwok"], timeout_s=900)
