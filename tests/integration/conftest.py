@@ -33,7 +33,7 @@ UNSYNCED = {"forceSync": "no"}
 # Topics of tests keep what they have, whatever their settings say.
 KEPT = {"log.retention.check.interval.ms": "86400000"}
 
-# No JVM here lives long enough for the compiler that pays off after minutes.
+# No JVM here lives long enough for the compiler that pays off after minutes, except the session's broker.
 os.environ["JAVA_TOOL_OPTIONS"] = "-XX:TieredStopAtLevel=1"
 
 LONGEST = (
@@ -60,8 +60,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
     """A broker that lives as long as the session: do not stop it."""
-    with KafkaBroker(tmp_path_factory.mktemp("kafka"), extra=KEPT) as broker:
+    broker = KafkaBroker(tmp_path_factory.mktemp("kafka"), extra=KEPT)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("JAVA_TOOL_OPTIONS")
+        broker.start()
+    try:
         yield broker
+    finally:
+        broker.stop()
 
 
 @pytest.fixture(scope="session")

@@ -46,6 +46,23 @@ def epochs(connection: KafkaConnection, topic: str, partitions: int, most: int =
     return found
 
 
+def test_the_first_record_of_an_idle_job_is_seen_without_asking_for_it(
+    kafka: KafkaBroker, topic_prefix: str, connection: KafkaConnection
+) -> None:
+    topic, tp = f"{topic_prefix}.in", TopicPartition(f"{topic_prefix}.in", 0)
+    create_topics(kafka.bootstrap, {topic: 1})
+    sizes = InputSizes(connection, {topic: "read_committed"}, MOST, 10_000)
+    nothing = Offsets({tp: 0})
+    sizes.follow(nothing, (tp,), 0.0)
+    assert sizes.read_to() == nothing
+    producer = Producer({"bootstrap.servers": kafka.bootstrap})
+    producer.produce(topic, b"first")
+    assert producer.flush(PATIENCE_S) == 0
+    assert wait_until(lambda: sizes.read_to() == {tp: 1}, Deadline(PATIENCE_S))
+    assert sizes.bounded(nothing, Offsets({tp: 1}), 0, 0.0) == {tp: 1}
+    sizes.close()
+
+
 def largest(found: list[Offsets]) -> int:
     """Records of the largest epoch."""
     return max(after.records_since(before) for before, after in itertools.pairwise(found))

@@ -110,6 +110,7 @@ class Reader:
         self.copies: list[int] = []
         self.counts: dict[str, list[int]] = defaultdict(list)
         self._copies_of: list[int] = []
+        self._newest_copies: dict[int, int] = {}
         self._counts_of: dict[str, list[int]] = defaultdict(list)
         self.times: list[float] = []
         self._copies_topic = copies
@@ -149,6 +150,7 @@ class Reader:
             if message.topic() == self._copies_topic:
                 self._copies_of.append(row.epoch)
                 self.copies.append(value)
+                self._newest_copies[value % PARTITIONS] = value
                 self.times.append(time.monotonic())
             else:
                 key = (message.key() or b"").decode()
@@ -163,8 +165,8 @@ class Reader:
 
     def has_copied(self, sent: int) -> bool:
         """Whether of each partition the last of the first `sent` records came, or a newer one: then none is to come."""
-        newest = {number % PARTITIONS: number for number in list(self.copies)}
-        return all(newest.get(number % PARTITIONS, -1) >= number for number in range(max(0, sent - PARTITIONS), sent))
+        last = range(max(0, sent - PARTITIONS), sent)
+        return all(self._newest_copies.get(number % PARTITIONS, -1) >= number for number in last)
 
     def has_passed(self, epoch: int) -> bool:
         """Whether a copy and a count of later epochs came: then there is nothing more to come of `epoch`."""
@@ -208,9 +210,9 @@ class Fed(ABC):
         """What happened, for a failing test."""
 
     def flows_on(self, records: int, deadline_s: float = 60.0) -> None:
-        """Wait for `records` more records of output."""
-        seen = len(self.reader.copies)
-        self.wait(lambda: len(self.reader.copies) >= seen + records, deadline_s, f"{records} more records of output")
+        """Wait for the output of the next `records` records that are sent: what was sent before may be a backlog still."""
+        last = self.feeder.sent + records
+        self.wait(lambda: self.reader.has_copied(last), deadline_s, f"the output of {records} more records")
 
     @contextmanager
     def output_goes_on(self, within_s: float) -> Iterator[None]:

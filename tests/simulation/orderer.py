@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 from simulation.process import Process
 from tandem.core.effects import Append
 from tandem.core.events import LogRecord, Tick
-from tandem.core.orderer import (
+from tandem.core.orderer import OrdererCore, OrdererSettings
+from tandem.core.ordering import (
     CountRecords,
     InputsSeen,
     Leading,
     LookAtInputs,
-    OrdererCore,
     OrdererEvent,
-    OrdererSettings,
     RecordsCounted,
 )
 from tandem.protocol.decisions import Verdict

@@ -6,6 +6,17 @@ from typing import NamedTuple
 
 from tandem.core.effects import Append
 from tandem.core.events import LogRecord, Tick
+from tandem.core.ordering import (
+    CountOn,
+    CountRecords,
+    InputsSeen,
+    Leading,
+    LookAtInputs,
+    OrdererEffect,
+    OrdererEvent,
+    RecordsCounted,
+    WatchInputs,
+)
 from tandem.protocol.barriers import asks_for_barrier, owed_after_ms
 from tandem.protocol.cutting import next_ends
 from tandem.protocol.decisions import Decisions, Verdict
@@ -49,79 +60,6 @@ class OrdererState(NamedTuple):
     waits_for: tuple[str, str] | None = None
     minutes_ahead: int = 0
 
-
-# Events, beside `LogRecord` and `Tick` ---------------------------------------------------------------------------------
-
-
-class Leading(NamedTuple):
-    """A round begins: whether this orderer believes that it leads, asked before the log is read on."""
-
-    leads: bool
-
-
-class InputsSeen(NamedTuple):
-    """The answer to `LookAtInputs`: the inputs end at `available`; None: Kafka does not say.
-
-    `waiting` : records behind the last cut, those behind an open transaction included. `are_same` : whether the inputs
-    are the topics that the log knows; False: nobody can say now, or was asked. `topic_ids` : of the topics, as last found.
-    """
-
-    available: Offsets | None
-    waiting: int = 0
-    are_same: bool = False
-    topic_ids: TopicIds = ()
-
-
-@dataclass(frozen=True, slots=True)
-class RecordsCounted:
-    """The answer to `CountRecords`: an epoch of bounded bytes ends at `ends`, as far as was counted.
-
-    `wall_ms` (Unix, ms) and `seed` : for the cut that is made of it.
-    """
-
-    ends: Offsets
-    wall_ms: int
-    seed: int
-
-
-# Effects, beside `Append` ----------------------------------------------------------------------------------------------
-
-
-class WatchInputs(NamedTuple):
-    """Look from time to time that the inputs are the topics `known`, and that nothing behind `last` is lost."""
-
-    last: Offsets
-    known: TopicIds
-
-
-class LookAtInputs(NamedTuple):
-    """Ask where the inputs end, and how much is behind `last`; `to_cut`: also whether they are the topics `known`."""
-
-    last: Offsets
-    known: TopicIds
-    to_cut: bool
-
-
-@dataclass(frozen=True, slots=True)
-class CountRecords:
-    """Count the bytes from `last` to `ends`, or up to `available` where there are fewer records than offsets.
-
-    `epoch` : which input comes first where not all can.
-    """
-
-    last: Offsets
-    ends: Offsets
-    available: Offsets
-    epoch: int
-
-
-@dataclass(frozen=True, slots=True)
-class CountOn:
-    """No cut is to be made now: count what has come, without waiting."""
-
-
-OrdererEvent = LogRecord | Tick | Leading | InputsSeen | RecordsCounted
-OrdererEffect = Append | WatchInputs | LookAtInputs | CountRecords | CountOn
 
 _NOTHING: tuple[OrdererEffect, ...] = ()
 _CLAIMED = (Verdict.ACCEPTED, Verdict.REPEATED)  # repeated: also of an epoch that is forgotten here
@@ -233,7 +171,8 @@ class OrdererCore:
         watch = WatchInputs(self.decisions.last_ends, self.decisions.topic_ids)
         if self._is_to_cut(now):
             if self._pace.wants_look(now, self._leading):
-                return watch, LookAtInputs(*watch, to_cut=True)
+                # Who is not sure to cut next reads what another one will cut: only where there is next to nothing to read.
+                return watch, LookAtInputs(*watch, to_cut=True, follow=self._leading or self._is_quiet)
             return (watch,)
         if self.state.leading and now - self._looked_ms >= self._settings.look_ms:
             return watch, CountOn(), LookAtInputs(*watch, to_cut=False)

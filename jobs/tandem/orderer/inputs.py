@@ -120,6 +120,8 @@ class InputWatch:
         self._topics = Topics(connection, timeout_s=2.0)
         self._isolation = dict(isolation)
         self._partitions: dict[str, int] = {}
+        self.partitions: tuple[TopicPartition, ...] = ()
+        """Those that are read, as found at the last look."""
         self._next_ms = -float("inf")
         self._missing_since: float | None = None
         self._warned_s = -float("inf")
@@ -194,6 +196,7 @@ class InputWatch:
             beginnings = self._topics.beginnings(read)
             ends = self._topics.ends(read, "read_uncommitted")
             self._partitions = partitions
+            self.partitions = tuple(TopicPartition(topic, one) for topic, these in read.items() for one in these)
             stable = self._ends_as_read()
         except (MissingTopicError, TopicMismatchError) as error:
             self._is_unfit(error, now_ms)

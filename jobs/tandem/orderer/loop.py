@@ -6,16 +6,15 @@ from dataclasses import dataclass
 
 from tandem.core.effects import Append
 from tandem.core.events import LogRecord, Tick
-from tandem.core.orderer import (
+from tandem.core.orderer import OrdererCore, OrdererState
+from tandem.core.ordering import (
     CountOn,
     CountRecords,
     InputsSeen,
     Leading,
     LookAtInputs,
-    OrdererCore,
     OrdererEffect,
     OrdererEvent,
-    OrdererState,
     RecordsCounted,
     WatchInputs,
 )
@@ -126,6 +125,8 @@ class OrdererLoop:
 
     def _look(self, look: LookAtInputs, now: float) -> InputsSeen:
         inputs = self._ports.inputs
+        if look.follow:
+            self._ports.sizes.follow(look.last, inputs.partitions, now)
         available = self._ends.now(look.last, now)
         if available is None:
             return InputsSeen(None)

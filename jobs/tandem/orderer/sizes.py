@@ -6,7 +6,7 @@ times as large, and a mean of what came before is wrong as soon as producers cha
 
 import time
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -110,6 +110,18 @@ class InputSizes:
         ends = Offsets({tp: max(end, sizes[tp].to) for tp, end in ends.items()})
         return ends_first(starts, ends, sizes, self._max_bytes, turn, lambda tp: tp.topic in self._tables)
 
+    def follow(self, last: Offsets, inputs: Iterable[TopicPartition], now_ms: float) -> None:
+        """Read `inputs` on from `last`: a cut is to be made as soon as something comes. Not of a job with tables.
+
+        Raises `NotAllowedError`.
+        """
+        self._used_ms = now_ms
+        if not self._tables:
+            starts = {tp: last.get(tp, 0) for tp in inputs}
+            for level, reader in self._readers.items():
+                if mine := {tp: start for tp, start in starts.items() if self._isolation[tp.topic] == level}:
+                    reader.follow(mine)
+
     def meanwhile(self, now_ms: float) -> None:
         """While no cut is due: count what has come; read no more if another one proposes. Raises `LostInputError`."""
         for reader in self._readers.values():
@@ -147,7 +159,7 @@ class _Reader:
         self._pausing = Pausing(1.0)
         self._inputs: dict[TopicPartition, _Counted] = {}
         self._denied = Denied()
-        self._heard_s = 0.0
+        self._silent_s: float | None = None  # since when nothing comes although something is there
 
     def sizes(
         self,
@@ -156,27 +168,31 @@ class _Reader:
         available: Mapping[TopicPartition, int],
     ) -> dict[TopicPartition, Sizes]:
         """What is counted from `starts` to `ends`, or beyond these where offsets without a record lie between."""
-        self._denied.check()
-        consumer = self._following(starts)
-        for tp, start in starts.items():
-            self._inputs[tp].forget_before(start)
+        consumer = self.follow(starts)
         now = time.monotonic()
         deadline = now + _WAIT_S
         while waiting := [tp for tp, end in ends.items() if self._inputs[tp].to < end and not self._is_ahead(tp)]:
             if now >= deadline:
                 break
             self._pause_full(consumer)
-            messages = consumer.consume(_BATCH, 0) or _one(consumer, deadline - now)
-            self._take(messages)
+            self._take(consumer.consume(_BATCH, 0) or _one(consumer, deadline - now))
             now = time.monotonic()
-            if messages:
-                self._heard_s = now
         if not waiting:
-            self._heard_s = now
-        elif now - self._heard_s > _SILENCE_S:
+            self._silent_s = None
+        elif self._silent_s is None:
+            self._silent_s = now
+        elif now - self._silent_s > _SILENCE_S:
             _log.warning("input_silent", inputs=[f"{tp.topic}/{tp.partition}" for tp in sorted(waiting)], who="orderer")
             self.close()
         return {tp: self._sizes(tp, starts[tp], end, available.get(tp, end)) for tp, end in ends.items()}
+
+    def follow(self, starts: Mapping[TopicPartition, int]) -> Consumer:
+        """Count from `starts` on; the consumer that reads."""
+        self._denied.check()
+        consumer = self._following(starts)
+        for tp, start in starts.items():
+            self._inputs[tp].forget_before(start)
+        return consumer
 
     def _sizes(self, tp: TopicPartition, start: int, end: int, available: int) -> Sizes:
         one = self._inputs.get(tp, _Counted(start, start))
@@ -190,20 +206,18 @@ class _Reader:
     def read_on(self, most: int = _BATCH) -> None:
         """Count what has come, `most` records of it, as far as the next epoch may reach, without waiting for it."""
         if self._consumer is not None and not all(map(self._is_ahead, self._inputs)):
-            messages = self._consumer.consume(most, 0)
-            self._take(messages)
-            if messages:
-                self._heard_s = time.monotonic()
+            self._pause_full(self._consumer)
+            self._take(self._consumer.consume(most, 0))
 
     def rest(self) -> None:
         """Forget what was counted; the consumer stays connected."""
         if self._inputs and self._consumer is not None:
             self._consumer.unassign()
-        self._inputs, self._pausing = {}, Pausing(1.0)
+        self._inputs, self._pausing, self._silent_s = {}, Pausing(1.0), None
 
     def close(self) -> None:
         """Close the consumer; the next count makes another one."""
-        self._inputs, self._pausing = {}, Pausing(1.0)
+        self._inputs, self._pausing, self._silent_s = {}, Pausing(1.0), None
         if self._consumer is not None:
             self._consumer.close()
         self._consumer = None
@@ -225,14 +239,15 @@ class _Reader:
             learn(self._consumer, {tp.topic for tp in new})
             self._inputs |= {tp: _Counted(start, start) for tp, start in new.items()}
             self._consumer.incremental_assign([KafkaTopicPartition(*tp, start) for tp, start in new.items()])
-            self._heard_s = time.monotonic()
         return self._consumer
 
     def _pause_full(self, consumer: Consumer) -> None:
         fullness = {tp: len(one.offsets) / self._most_ahead for tp, one in self._inputs.items() if one.offsets}
         self._pausing.changes(fullness).carry_out(consumer)
 
-    def _take(self, messages: Iterable[Message]) -> None:
+    def _take(self, messages: Sequence[Message]) -> None:
+        if messages:
+            self._silent_s = None
         for message in messages:
             error = message.error()
             if error is None:

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 
 from tandem.core.effects import Append
 from tandem.core.events import LogRecord, Tick
-from tandem.core.orderer import (
+from tandem.core.orderer import OrdererCore, OrdererSettings
+from tandem.core.ordering import (
     CountRecords,
     InputsSeen,
     Leading,
     LookAtInputs,
-    OrdererCore,
     OrdererEffect,
-    OrdererSettings,
     RecordsCounted,
 )
 from tandem.protocol.decisions import Decisions

@@ -8,14 +8,13 @@ import pytest
 
 from tandem.core.effects import Append
 from tandem.core.events import Tick
-from tandem.core.orderer import (
+from tandem.core.orderer import OrdererCore, OrdererSettings
+from tandem.core.ordering import (
     CountOn,
     CountRecords,
     InputsSeen,
     Leading,
     LookAtInputs,
-    OrdererCore,
-    OrdererSettings,
     RecordsCounted,
     WatchInputs,
 )
@@ -139,6 +138,28 @@ def test_who_does_not_lead_does_not_look_before_the_silence_is_remarkable(bench:
     bench.leads = False
     bench.after(1.0, other, Claim(0, 0, "replica-0.1"))
     assert [type(effect) for effect in bench.effects] == [WatchInputs]
+
+
+def follows(bench: Bench) -> bool:
+    """Whether the look of the last round has the inputs read on."""
+    (look,) = (effect for effect in bench.effects if isinstance(effect, LookAtInputs))
+    return look.follow
+
+
+def test_the_inputs_are_read_on_by_who_leads_and_while_nothing_is_cut_by_all(bench: Bench) -> None:
+    """The first record is seen as it comes. But a busy leader that is a bit late has nobody else read its epochs, too."""
+    (first,) = bench.after(0.0)
+    assert follows(bench)
+    bench.leads, bench.available = False, 2
+    bench.after(1.0, replace(first, proposer="another"), Claim(0, 0, "replica-0.1"))
+    bench.after(15.0)
+    assert not follows(bench)
+    bench.leads = True
+    bench.after(0.0)
+    assert follows(bench)
+    bench.leads = False
+    bench.after(2 * AGAIN_MS)
+    assert follows(bench)
 
 
 def test_how_long_to_wait_for_news_depends_on_who_is_to_cut(bench: Bench) -> None:

@@ -100,6 +100,7 @@ class Bench:
         return available.records_since(last)
 
     served = asked = 0
+    partitions: tuple[TopicPartition, ...] = (INPUT,)
     held: tuple[HeldInput, ...] = ()
     topic_ids: TopicIds = (("in", "an-id"),)
 
@@ -112,6 +113,9 @@ class Bench:
         if self.lost is not None:
             raise self.lost
         return ends if self.counted is None else Offsets({INPUT: self.counted})
+
+    def follow(self, last: Offsets, inputs: tuple[TopicPartition, ...], _now_ms: float) -> None:
+        self.read = {tp: last[tp] for tp in inputs} | self.read
 
     def read_to(self) -> dict[TopicPartition, int]:
         return self.read
@@ -176,6 +180,16 @@ def test_records_that_were_read_are_cut_without_asking_where_the_inputs_end(benc
         bench.read = {INPUT: cut.ends[INPUT] + 2}
     assert ends == [1, 3, 5, 7, 9]
     assert bench.asked == 1
+
+
+def test_a_job_without_input_asks_from_time_to_time_and_sees_the_first_record_when_it_is_read(bench: Bench) -> None:
+    bench.available = 0
+    for _ in range(20):  # 100 ms
+        assert bench.after(5.0) == []
+    assert bench.asked == 2
+    bench.read[INPUT] = 1
+    assert cut_of(bench.after(1.0)).ends == Offsets({INPUT: 1})
+    assert bench.asked == 2
 
 
 def test_a_record_that_is_no_proposal_is_passed_over(bench: Bench) -> None:
