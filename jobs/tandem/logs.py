@@ -1,7 +1,7 @@
 """Structured logs: one JSON object a line on standard error, or coloured text on a terminal.
 
-What libraries say through Python's logging becomes such lines, too, each text once in 30 s: while ZooKeeper is away, kazoo
-writes more than a line a second for each session.
+What libraries say through Python's logging becomes such lines, too. A warning or an error is written once in 30 s, with how
+many like it were left out since: what is tried four times a second would fill the log of a day, and hide the rest of it.
 """
 
 import logging
@@ -10,7 +10,7 @@ import sys
 import sysconfig
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from typing import Any, Final
@@ -25,6 +25,7 @@ def configure(level: str = "INFO", **context: Any) -> None:
         processors=[
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
+            UnlessRepeated(),
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
             renderer,
@@ -86,6 +87,14 @@ class _ContextLogger:
         return getattr(structlog.get_logger(self._name).bind(**_context), method)
 
 
+_CHANGING: Final = re.compile(r"0x[0-9a-fA-F]+|\d+(?:\.\d+)?(?= ?(?:ms|s|sec|seconds)\b)")
+
+
+def _without_durations(text: str) -> str:
+    """Nor addresses: a session's, an object's."""
+    return _CHANGING.sub("", text)
+
+
 @dataclass(slots=True)
 class _Said:
     at_s: float
@@ -95,12 +104,14 @@ class _Said:
 class Repeats:
     """Decides which lines pass: a text that has not passed for `every_s`. Pure.
 
-    `most` : texts that are known apart; while there are more, all others count as one. `same` : takes from a text what is
-    no news.
+    `most` : texts that are known apart; while there are more, all others count as one; with `forgets` the first of them is
+    forgotten, so that all pass that differ. `same` : takes from a text what is no news.
     """
 
-    def __init__(self, every_s: float = 30.0, most: int = 200, same: Callable[[str], str] = str) -> None:
-        self._every_s, self._most, self._same = every_s, most, same
+    def __init__(
+        self, every_s: float = 30.0, most: int = 200, same: Callable[[str], str] = str, forgets: bool = False
+    ) -> None:
+        self._every_s, self._most, self._same, self._forgets = every_s, most, same, forgets
         self._said: dict[str, _Said] = {}
 
     def passes(self, who: str, text: str, now_s: float) -> int | None:
@@ -117,12 +128,40 @@ class Repeats:
         if kind in self._said or len(self._said) < self._most:
             return kind
         self._said = {one: said for one, said in self._said.items() if now_s - said.at_s < self._every_s}
+        if len(self._said) >= self._most and self._forgets:
+            del self._said[next(iter(self._said))]
         return kind if len(self._said) < self._most else ""
+
+
+_BOUNDED: Final = frozenset({"warning", "error", "critical"})
+
+
+class UnlessRepeated:
+    """A processor of structlog: leaves out a warning or an error of which all fields but the durations are known.
+
+    `clock_s` : any monotonic clock, s.
+    """
+
+    def __init__(self, clock_s: Callable[[], float] = time.monotonic) -> None:
+        self._clock_s = clock_s
+        self._repeats = Repeats(same=_without_durations, forgets=True)
+        self._lock = threading.RLock()  # as in `_Printer`
+
+    def __call__(self, _logger: object, _method: str, line: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+        """The line, as structlog wants it. Raises `DropEvent` if it is to be left out."""
+        if line["level"] in _BOUNDED:
+            said = sorted((name, value) for name, value in line.items() if name != "exc_info")
+            with self._lock:
+                repeated = self._repeats.passes("", repr(said), self._clock_s())
+            if repeated is None:
+                raise structlog.DropEvent
+            if repeated:
+                line["repeated"] = repeated
+        return line
 
 
 _TALKATIVE: Final = ("kazoo",)
 """Loggers that are bounded even where a job's code sets up logging for itself, as `logging.warning` does."""
-_CHANGING: Final = re.compile(r"0x[0-9a-fA-F]+|\d+(?:\.\d+)?(?= ?(?:ms|s|sec|seconds)\b)")
 _INSTALLED: Final = ("/site-packages/", "/dist-packages/")
 _STANDARD: Final = sysconfig.get_path("stdlib") + "/"
 
@@ -139,7 +178,7 @@ class LibraryLog(logging.Handler):
     def __init__(self, clock_s: Callable[[], float] = time.monotonic) -> None:
         super().__init__(logging.WARNING)
         self._clock_s = clock_s
-        self._repeats = Repeats(most=50, same=lambda text: _CHANGING.sub("", text))
+        self._repeats = Repeats(most=50, same=_without_durations)
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a line, or leave it out; a job's own lines are all written."""

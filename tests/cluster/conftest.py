@@ -124,8 +124,10 @@ def own_namespace(every_s: float = Kubectl.every_s) -> Iterator[Kubectl]:
     name = f"test-{uuid.uuid4().hex[:6]}"
     run(["kubectl", "create", "namespace", name])
     run(["kubectl", "label", "namespace", name, "pod-security.kubernetes.io/enforce=restricted", _OURS])
-    yield Kubectl(name, every_s)
-    run(["kubectl", "delete", "namespace", name, "--wait=false"])
+    try:
+        yield Kubectl(name, every_s)
+    finally:
+        run(["kubectl", "delete", "namespace", name, "--wait=false"])
 
 
 def when_deleted() -> None:

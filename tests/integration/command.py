@@ -8,7 +8,6 @@ import fcntl
 import os
 import pty
 import re
-import signal
 import struct
 import subprocess
 import sys
@@ -64,8 +63,7 @@ class Command:
 
     def close(self) -> None:
         """End it, if it still runs."""
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(self.pid, signal.SIGTERM)
+        self._popen.terminate()
         self.exit_code()
 
     def _read(self) -> None:

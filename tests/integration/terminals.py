@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -124,6 +124,12 @@ class Terminals:
         assert shown
         assert set(shown) <= self.typed, f"commands that were not run: {set(shown) - self.typed}"
 
+    def close(self) -> None:
+        """End what still runs, the last first; each, though another does not end."""
+        with ExitStack() as ending:
+            for command in self.commands:
+                ending.callback(command.close)
+
     def interrupt(self, command: Command) -> None:
         """Ctrl-C: it ends well, and leaves no process behind."""
         children = psutil.Process(command.pid).children(recursive=True)
@@ -139,12 +145,12 @@ def page(tutorial: str) -> str:
 
 @contextmanager
 def opened(parent: Path, topic_prefix: str, tutorial: str) -> Iterator[Terminals]:
-    """For the page of that name; all that still runs is ended afterwards."""
+    """For the page of that name; all that still runs is ended afterwards, also where the test fails."""
     made = Terminals(parent, f"{NAME}-{topic_prefix[-8:]}", page(tutorial))
-    yield made
-    for command in reversed(made.commands):
-        command.close()
-    shutil.rmtree(default_checkpoint_directory(made.job), ignore_errors=True)
+    with ExitStack() as ending:
+        ending.callback(shutil.rmtree, default_checkpoint_directory(made.job), ignore_errors=True)
+        ending.callback(made.close)
+        yield made
 
 
 def totals(consume: Command) -> list[dict[str, Any]]:

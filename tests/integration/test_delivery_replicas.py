@@ -69,8 +69,10 @@ def paused_owner(job: SmallJob) -> Iterator[str]:
         job.local.pause(zombie)
         job.feed("4")
         job.wait(lambda: owner(job) != zombie, "a claim of the other replica")
-    yield zombie
-    job.local.resume(zombie)
+    try:
+        yield zombie
+    finally:
+        job.local.resume(zombie)
     job.feed("6")
     job.wait_for("6")
     at_head(job)

@@ -3,7 +3,6 @@
 An open transaction holds back the records behind it: readers of committed records do not get them.
 """
 
-import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -124,7 +123,6 @@ class InputWatch:
         """Those that are read, as found at the last look."""
         self._next_ms = -float("inf")
         self._missing_since: float | None = None
-        self._warned_s = -float("inf")
         self._same_ms, self._same = -float("inf"), True
         self._checked: Offsets | None = None
         self._held = HeldInputs()
@@ -137,9 +135,7 @@ class InputWatch:
         try:
             return self._ends_as_read()
         except (KafkaException, ReadTimeoutError) as error:
-            if time.monotonic() - self._warned_s >= 1.0:
-                _log.warning("input_ends_unknown", reason=str(error))
-                self._warned_s = time.monotonic()
+            _log.warning("input_ends_unknown", reason=str(error))
             return None
 
     def waiting(self, available: Offsets, last: Offsets) -> int:

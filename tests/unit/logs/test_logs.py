@@ -33,6 +33,45 @@ def test_lines_go_to_standard_error_as_it_is_when_they_are_written(
     assert (line["event"], line["epoch"], line["job"]) == ("still_told", 7, "orders")
 
 
+def written(capsys: pytest.CaptureFixture[str]) -> list[tuple[object, object]]:
+    """Of each line: its topic, and how many like it were left out before."""
+    lines = map(json.loads, capsys.readouterr().err.splitlines())
+    return [(line.get("topic"), line.get("repeated")) for line in lines]
+
+
+@pytest.fixture
+def now_s(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
+    """The clock of a process that has set up its log."""
+    now = [0.0]
+    unless_repeated = logs.UnlessRepeated(lambda: now[0])
+    monkeypatch.setattr(logs, "UnlessRepeated", lambda: unless_repeated)
+    logs.configure("INFO", job="orders")
+    yield now
+    structlog.reset_defaults()
+
+
+def test_a_warning_that_comes_again_and_again_is_written_now_and_then_with_how_often(
+    capsys: pytest.CaptureFixture[str], now_s: list[float]
+) -> None:
+    log = logs.get_logger("test")
+    for at_s in range(31):
+        now_s[0] = float(at_s)
+        log.warning("inputs_unknown", topic="a", reason=f"no answer in {at_s} s")
+        log.error("inputs_unknown", topic="b", exc_info=ValueError(at_s))
+    assert written(capsys) == [("a", None), ("b", None), ("a", 29), ("b", 29)]
+
+
+def test_what_differs_is_written_however_much_it_is_and_so_is_what_is_no_warning(
+    capsys: pytest.CaptureFixture[str],
+    now_s: list[float],  # noqa: ARG001
+) -> None:
+    log = logs.get_logger("test")
+    for index in range(1_000):
+        log.warning("row_refused", topic="a", index=index)
+        log.info("published", topic="b")
+    assert written(capsys) == [("a", None), ("b", None)] * 1_000
+
+
 # Libraries -----------------------------------------------------------------------------------------------------------
 
 IN_LIBRARY = "/venv/lib/python3.11/site-packages/some/library.py"
