@@ -13,13 +13,33 @@ import subprocess
 import sys
 import termios
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+
+import psutil
 
 from tandem.waiting import Deadline, wait_until
 
 TANDEM = [sys.executable, "-m", "tandem"]
-PATIENCE_S = 120.0
+PATIENCE_S = 300.0
+"""A command may start a broker and Spark, beside another test on two slow cores."""
+
+
+def completed(
+    words: Sequence[str], within_s: float = PATIENCE_S, cwd: Path | None = None, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end. One that takes longer is ended with all that it has started, and raises `TimeoutExpired`."""
+    piped = subprocess.PIPE
+    with subprocess.Popen(words, stdout=piped, stderr=piped, text=True, cwd=cwd, env=env) as process:
+        try:
+            output, errors = process.communicate(timeout=within_s)
+        except subprocess.TimeoutExpired:
+            for child in psutil.Process(process.pid).children(recursive=True):
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    child.kill()
+            process.kill()
+            raise
+    return subprocess.CompletedProcess(words, process.returncode, output, errors)
 
 
 class Command:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -13,6 +12,7 @@ from pathlib import Path
 from confluent_kafka import Consumer, Producer, TopicPartition
 from typer.testing import CliRunner
 
+from integration.command import completed
 from integration.workload import Cluster, write_manifest
 from tandem.cli.main import app
 from tandem.kafka.topics import NewTopic, Topics
@@ -131,6 +131,6 @@ def counting_job(
 def refused(manifest: Path, run_directory: Path, *which: str) -> str:
     """What a replica says that refuses to run."""
     argv = [sys.executable, "-m", "tandem.replica", str(manifest), "--run-directory", str(run_directory), *which]
-    ended = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
+    ended = completed(argv)
     assert ended.returncode == ExitCode.REFUSED, ended.stderr
     return ended.stdout + ended.stderr

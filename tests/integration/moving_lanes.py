@@ -17,6 +17,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
+from integration.command import completed
 from integration.workload import Cluster, write_manifest
 from tandem.kafka.topics import NewTopic, Topics
 from tandem.waiting import Deadline, wait_until
@@ -146,7 +147,7 @@ class Counting:
 
     def verify(self) -> list[dict[str, Any]]:
         argv = [sys.executable, "-m", "tandem", "verify", str(self.manifest), "--json"]
-        ended = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
+        ended = completed(argv)
         assert ended.returncode == 0, ended.stdout + ended.stderr
         report: dict[str, Any] = json.loads(ended.stdout)
         return list(report.get("lanes", [report]))
@@ -156,4 +157,4 @@ class Counting:
         work.mkdir(exist_ok=True)
         argv = [sys.executable, "-c", KILLED_AT, str(self.manifest), str(before), killed_at, str(work)]
         environment = {**os.environ, "PYTHONHASHSEED": "0"}
-        return subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False, env=environment)
+        return completed(argv, env=environment)

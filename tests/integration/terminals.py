@@ -17,7 +17,7 @@ from typing import Any
 
 import psutil
 
-from integration.command import PATIENCE_S, TANDEM, Command
+from integration.command import PATIENCE_S, TANDEM, Command, completed
 from integration.waiting import gone
 from tandem.devservers.server import free_ports
 from tandem.manifest.models import default_checkpoint_directory
@@ -114,7 +114,7 @@ class Terminals:
 
     def _done(self, words: list[str], at: Path, patience_s: float) -> str:
         env = {**os.environ, **self.env}
-        done = subprocess.run(words, cwd=at, env=env, capture_output=True, text=True, timeout=patience_s, check=False)
+        done = completed(words, patience_s, at, env)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 

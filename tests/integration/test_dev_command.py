@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from integration.command import PATIENCE_S
+from integration.command import completed
 from integration.terminals import Terminals, opened
 from integration.written_job import create_topics, transactional_producer
 from tandem.cli.main import app
@@ -45,10 +44,10 @@ def test_the_test_of_a_new_job_passes_and_sees_a_job_that_is_wrong(terminals: Te
     command = [sys.executable, "-m", "pytest", "-q"]
     assert "\n    pytest\n" in terminals.page
 
-    right = subprocess.run(command, cwd=terminals.folder, capture_output=True, text=True, timeout=PATIENCE_S)
+    right = completed(command, cwd=terminals.folder)
     code = (terminals.folder / "job.py").read_text()
     (terminals.folder / "job.py").write_text(code.replace("quantity > 0", "quantity > 1"))
-    wrong = subprocess.run(command, cwd=terminals.folder, capture_output=True, text=True, timeout=PATIENCE_S)
+    wrong = completed(command, cwd=terminals.folder)
 
     assert (right.returncode, wrong.returncode) == (0, 1), right.stdout + wrong.stdout
     assert "3 passed" in right.stdout

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from integration.command import completed
 
 pytestmark = [pytest.mark.integration, pytest.mark.thorough, pytest.mark.timeout(900)]
 
@@ -29,14 +30,7 @@ def test_a_workload_is_exact_by_lanes_though_replicas_are_killed(name: str, engi
 
 def _exact(name: str, engine: str, *options: str) -> str:
     words = ("-m", "bench.exact", name, "--engine", engine, "--records", "6000", *options)
-    ended = subprocess.run(
-        [sys.executable, *words],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        timeout=800,
-    )
+    ended = completed([sys.executable, *words], 800, ROOT, {**os.environ, "PYTHONPATH": str(ROOT)})
     said = ended.stdout + ended.stderr[-4_000:]
     assert ended.returncode == 0, said
     assert "SIGKILL of replica-" in said

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from integration.command import completed
 from tandem.engine.jvm.jars import Jars
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
@@ -31,14 +32,7 @@ def run_there(command: Sequence[str], timeout_s: float, *more: str) -> subproces
     script = " && ".join((MAKE, *more, 'exec "$@"'))
     path = os.pathsep.join([str(TESTS), str(TESTS.parent / "operator"), *filter(None, [os.environ.get("PYTHONPATH")])])
     unshare = ["unshare", "--net", *WHOEVER, "sh", "-c", script, "sh"]
-    return subprocess.run(
-        [*unshare, *command],
-        capture_output=True,
-        text=True,
-        timeout=timeout_s,
-        check=False,
-        env={**os.environ, "PYTHONPATH": path},
-    )
+    return completed([*unshare, *command], timeout_s, env={**os.environ, "PYTHONPATH": path})
 
 
 @pytest.fixture(autouse=True)

@@ -11,6 +11,7 @@ from shutil import rmtree
 
 import pytest
 
+from integration.command import completed
 from integration.moving_lanes import PATIENCE_S, Counting
 from integration.workload import Cluster
 from tandem.devservers import KafkaBroker, ZooKeeperServer
@@ -70,7 +71,7 @@ def test_all_lanes_go_on_with_changed_code(counting: Counting) -> None:
 
 def tandem_lanes(manifest: Path, *options: str) -> subprocess.CompletedProcess[str]:
     argv = [sys.executable, "-m", "tandem", "lanes", str(manifest), *options]
-    return subprocess.run(argv, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    return completed(argv, PATIENCE_S)
 
 
 @pytest.mark.parametrize("numbers", [(1, 2, 1), (2, 4, 2)], ids=["1-2-1", "2-4-2"])

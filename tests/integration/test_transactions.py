@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
+from integration.command import completed
 from integration.fenced_producers import PARTITIONS
 from integration.written_job import PATIENCE_S, create_topics, everything
 from tandem.devservers import KafkaBroker
@@ -85,7 +85,7 @@ def test_who_is_fenced_while_its_requests_are_under_way_lives_on(kafka: KafkaBro
     create_topics(kafka.bootstrap, {topic_prefix: PARTITIONS})
     command = [sys.executable, "-m", "integration.fenced_producers", kafka.bootstrap, topic_prefix, "40"]
 
-    done = subprocess.run(command, capture_output=True, text=True, timeout=250, check=False, cwd=TESTS)
+    done = completed(command, cwd=TESTS)
 
     assert done.returncode == 0, done.stderr[-2_000:]
 

@@ -10,9 +10,9 @@ from integration.command import PATIENCE_S
 from integration.terminals import opened, shows, totals
 from tandem.waiting import Deadline, wait_until
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(1_500)]
 
-LONG_S = 5 * PATIENCE_S
+LONG_S = 2 * PATIENCE_S
 
 
 def test_an_upgrade(tmp_path: Path, topic_prefix: str) -> None:

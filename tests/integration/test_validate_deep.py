@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import pytest
 from deltalake import DeltaTable
 from pyiceberg.catalog import load_catalog
 
+from integration.command import completed
 from tandem.process.info import ExitCode
 
 pytestmark = [pytest.mark.integration]
@@ -46,7 +46,7 @@ def deep(folder: Path, code: str, line: int = -1, **spec: Any) -> tuple[int, str
     (folder / "job.yaml").write_text(json.dumps(tree))
     command = [str(Path(sys.executable).with_name("tandem")), "validate", "job.yaml", "--deep"]
     env = {name: value for name, value in os.environ.items() if name != "PYTHONHASHSEED"}
-    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=120, check=False)
+    done = completed(command, cwd=folder, env=env)
     return done.returncode, done.stdout.strip().splitlines()[line]
 
 

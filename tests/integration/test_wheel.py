@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 import sysconfig
 from pathlib import Path
 
 import pytest
+
+from integration.command import completed
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
 
@@ -18,15 +19,7 @@ WHERE = "import tandem, tandem_operator; print(tandem.__file__); print(tandem_op
 
 
 def run(*command: str, cwd: Path, **variables: str) -> str:
-    done = subprocess.run(
-        [sys.executable, *command],
-        cwd=cwd,
-        env={**os.environ, **variables},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    done = completed([sys.executable, *command], cwd=cwd, env={**os.environ, **variables})
     assert done.returncode == 0, f"{command}: {done.stdout[-3000:]}{done.stderr[-3000:]}"
     return done.stdout
 

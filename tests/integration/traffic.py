@@ -16,7 +16,7 @@ from tandem.kafka.headers import headers_of, row_id
 from tandem.kafka.workarounds import BrokerWatch
 
 PARTITIONS = 2
-CATCH_UP_DEADLINE_S = 120.0
+CATCH_UP_DEADLINE_S = 240.0
 
 
 Row = tuple[int, int]

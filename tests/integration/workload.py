@@ -22,7 +22,7 @@ from tandem.local.observe import Observer
 from tandem.local.scrape import Sample, scrape
 from tandem.local.status import JobStatus
 
-START_DEADLINE_S = 180.0
+START_DEADLINE_S = 300.0
 _Value = TypeVar("_Value")
 
 JOB = """
