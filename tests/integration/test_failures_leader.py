@@ -199,7 +199,7 @@ def test_after_a_restart_of_the_broker_everything_goes_on(workload: Workload, se
     workload.cluster.kafka.stop()
     for_a_while(seconds_down, "the broker is down")
     workload.cluster.kafka.start()
-    workload.flows_on(400, 120)
+    workload.flows_on(400)
 
 
 @pytest.mark.thorough

@@ -97,7 +97,7 @@ def test_windows_of_replicas_that_are_killed_are_counted_once_and_the_same_recor
         (*_, restored) = workload.logged(first, "checkpoint_restored")
         assert restored["epoch"] in barriers_of(workload)
         workload.job.kill(second)
-        workload.flows_on(1_000, 180)  # by the one that was restored
+        workload.flows_on(1_000)  # by the one that was restored
         assert check_windows(workload) > 0, "no record was late"
         verify = Command("verify", str(workload.job.manifest.path))
         assert verify.exit_code() == 0, verify.output

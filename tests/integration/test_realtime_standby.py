@@ -80,5 +80,5 @@ def test_a_promoted_standby_counts_windows_on_and_drops_the_same_records_as_late
         tmp_path, cluster, name, code=WINDOWS, engine="realTime", ordering=ordering, job=job
     ) as workload:
         kill_the_active_once_the_standby_follows(workload)
-        workload.flows_on(1_000, 180)
+        workload.flows_on(1_000)
         assert check_windows(workload) > 0, "no record was late"

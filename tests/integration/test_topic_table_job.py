@@ -47,7 +47,7 @@ def test_every_event_meets_the_table_that_the_log_has_whoever_dies(job: tuple[Wo
         workload.flows_on(200)
         workload.job.kill(active)
         rules.change()
-        workload.flows_on(200, 90)
+        workload.flows_on(200)
         workload.wait(
             lambda standby=standby: workload.roles()[0] == [standby],  # type: ignore[misc]
             60,

@@ -209,7 +209,7 @@ class Fed(ABC):
     def story(self) -> str:
         """What happened, for a failing test."""
 
-    def flows_on(self, records: int, deadline_s: float = 60.0) -> None:
+    def flows_on(self, records: int, deadline_s: float = CATCH_UP_DEADLINE_S) -> None:
         """Wait for the output of the next `records` records that are sent: what was sent before may be a backlog still."""
         last = self.feeder.sent + records
         self.wait(lambda: self.reader.has_copied(last), deadline_s, f"the output of {records} more records")
