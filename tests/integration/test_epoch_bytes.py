@@ -63,6 +63,23 @@ def test_the_first_record_of_an_idle_job_is_seen_without_asking_for_it(
     sizes.close()
 
 
+def test_what_is_counted_ahead_is_bounded_while_no_cut_can_be_made(
+    kafka: KafkaBroker, topic_prefix: str, connection: KafkaConnection
+) -> None:
+    """Beside a partition that is empty, a full one is counted as far as twenty epochs and one batch reach."""
+    topic, full, empty = f"{topic_prefix}.in", *(TopicPartition(f"{topic_prefix}.in", one) for one in range(2))
+    create_topics(kafka.bootstrap, {topic: 2})
+    producer = Producer({"bootstrap.servers": kafka.bootstrap})
+    for number in range(5_000):
+        producer.produce(topic, f"{number}", partition=0)
+    assert producer.flush(PATIENCE_S) == 0
+    sizes = InputSizes(connection, {topic: "read_committed"}, MOST, 10)
+    sizes.follow(Offsets({full: 0, empty: 0}), (full, empty), 0.0)
+    assert wait_until(lambda: sizes.read_to()[full] > 200, Deadline(PATIENCE_S))
+    assert not wait_until(lambda: sizes.read_to()[full] > 200 + 500, Deadline(3.0))
+    sizes.close()
+
+
 def largest(found: list[Offsets]) -> int:
     """Records of the largest epoch."""
     return max(after.records_since(before) for before, after in itertools.pairwise(found))

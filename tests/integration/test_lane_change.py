@@ -12,6 +12,7 @@ from shutil import rmtree
 import pytest
 
 from integration.command import completed
+from integration.counting_lanes import refused
 from integration.moving_lanes import PATIENCE_S, Counting
 from integration.workload import Cluster
 from tandem.devservers import KafkaBroker, ZooKeeperServer
@@ -159,21 +160,4 @@ def test_a_change_that_is_killed_leaves_the_lanes_as_they_were_and_can_be_tried_
         pass
     counting.check_once_and_in_order()
     counting.set_lanes(2)
-    refused = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "tandem.replica",
-            str(counting.manifest),
-            "--lane",
-            "0",
-            "--run-directory",
-            str(counting.folder),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert refused.returncode == ExitCode.REFUSED
-    assert "the job runs with spec.lanes: 4" in refused.stdout + refused.stderr
+    assert "the job runs with spec.lanes: 4" in refused(counting.manifest, counting.folder, "--lane", "0")

@@ -171,7 +171,7 @@ class OrdererCore:
         watch = WatchInputs(self.decisions.last_ends, self.decisions.topic_ids)
         if self._is_to_cut(now):
             if self._pace.wants_look(now, self._leading):
-                # Who is not sure to cut next reads what another one will cut: only where there is next to nothing to read.
+                # An orderer that does not lead would read the leader's epochs, too: it does so only while nothing is cut.
                 return watch, LookAtInputs(*watch, to_cut=True, follow=self._leading or self._is_quiet)
             return (watch,)
         if self.state.leading and now - self._looked_ms >= self._settings.look_ms:

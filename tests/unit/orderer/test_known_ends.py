@@ -108,7 +108,7 @@ def test_nothing_counts_as_read_before_it_is_followed_nor_where_a_table_is_read_
     sizes.close()
 
 
-def test_who_has_followed_in_vain_for_long_rests(nowhere: KafkaConnection) -> None:
+def test_an_orderer_that_followed_in_vain_for_long_rests(nowhere: KafkaConnection) -> None:
     sizes = InputSizes(nowhere, {"in": "read_committed"}, 1_000, 10)
     sizes.follow(at(0, 0), (A, B), 0.0)
     sizes.meanwhile(1_000.0)
@@ -121,7 +121,7 @@ def test_who_has_followed_in_vain_for_long_rests(nowhere: KafkaConnection) -> No
 def test_an_input_is_silent_only_since_something_of_it_is_waited_for(
     nowhere: KafkaConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who follows an input that is empty hears nothing of it for hours: that is no reason to connect again."""
+    """Nothing is heard of an empty input for hours: that is no reason to connect again."""
     monkeypatch.setattr("tandem.orderer.sizes._SILENCE_S", 0.0)
     sizes = InputSizes(nowhere, {"in": "read_committed"}, 1_000, 10)
     sizes.follow(at(0, 0), (A, B), 0.0)

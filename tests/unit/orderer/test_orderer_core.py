@@ -146,7 +146,7 @@ def follows(bench: Bench) -> bool:
     return look.follow
 
 
-def test_the_inputs_are_read_on_by_who_leads_and_while_nothing_is_cut_by_all(bench: Bench) -> None:
+def test_the_leader_reads_the_inputs_on_and_while_nothing_is_cut_so_do_the_others(bench: Bench) -> None:
     """The first record is seen as it comes. But a busy leader that is a bit late has nobody else read its epochs, too."""
     (first,) = bench.after(0.0)
     assert follows(bench)
