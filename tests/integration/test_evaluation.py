@@ -13,7 +13,7 @@ from bench.evaluation.folder import Folder
 
 from tandem.waiting import Deadline, wait_until
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(1_500)]
+pytestmark = [pytest.mark.integration, pytest.mark.thorough, pytest.mark.timeout(1_500)]
 
 ROOT: Final = Path(__file__).parents[2]
 SCENARIO: Final = """

@@ -10,7 +10,7 @@ from integration.command import PATIENCE_S
 from integration.terminals import opened, shows, totals
 from tandem.waiting import Deadline, wait_until
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(1_500)]
+pytestmark = [pytest.mark.integration, pytest.mark.thorough, pytest.mark.timeout(1_500)]
 
 LONG_S = 2 * PATIENCE_S
 

@@ -31,6 +31,8 @@ def key_of(number: int) -> str:
 class Feeder:
     """Sends numbered records, `rate` a second, round the partitions; the key is the partition's.
 
+    Twenty times a second: each request of a feeder wakes all who read, and a broker of a test has half a core.
+
     It alone writes to the topic, from its beginning on, so the topic's ends say what has arrived: a client that has
     forgotten all brokers (`BrokerWatch`) is replaced, and the next one goes on from there.
     """
@@ -59,7 +61,7 @@ class Feeder:
 
     def _run(self) -> None:
         started = time.monotonic()
-        while not self._stop.wait(0.01):
+        while not self._stop.wait(0.05):
             due = int((time.monotonic() - started) * self.rate)
             for number in range(self.sent, due):
                 self.send(number)
@@ -129,7 +131,7 @@ class Reader:
                 "group.id": "reader",
                 "isolation.level": "read_committed",
                 "enable.auto.commit": False,
-                "fetch.wait.max.ms": 20,
+                "fetch.wait.max.ms": 200,
                 "reconnect.backoff.max.ms": 200,
                 **self._watch.settings,
             }

@@ -12,12 +12,12 @@ from pathlib import Path
 
 from integration.workload import JOB, Workload
 from tandem.kafka.history import last_marker, markers_back_to
+from tandem.local.snapshot_inputs import inputs_of
 from tandem.local.upgrade import ObservedJob, Upgrade
 from tandem.manifest import load
 from tandem.process.info import ExitCode
 from tandem.snapshots import SnapshotStore
 from tandem.snapshots.savepoint_store import Savepoints, newest_snapshot, not_before_epoch
-from tandem.state import inputs_of
 from tandem.waiting import Deadline
 
 ENDS_S = 60.0

@@ -11,6 +11,7 @@ from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import MissingTopicError, TandemKafkaError
 from tandem.kafka.history import current_config, last_marker
 from tandem.kafka.topics import Topics
+from tandem.local.snapshot_inputs import inputs_of
 from tandem.manifest import Manifest, SecretError
 from tandem.protocol.values import Config
 from tandem.snapshots import (
@@ -24,7 +25,6 @@ from tandem.snapshots import (
     newest_snapshot,
     not_before_epoch,
 )
-from tandem.state import inputs_of
 from tandem.waiting import Deadline
 
 

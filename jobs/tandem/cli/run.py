@@ -10,10 +10,10 @@ from typing import Annotated
 
 import typer
 from confluent_kafka import KafkaException
-from pydantic_core import PydanticCustomError
 from rich.console import Console
 from rich.text import Text
 
+from tandem.cli.durations import parse_duration
 from tandem.cli.lanes import chosen, folder_of
 from tandem.cli.running import find_local_job
 from tandem.cli.validate import ManifestFile, show_problems, summary
@@ -24,7 +24,7 @@ from tandem.local import LocalJob, LocalJobError, LocalLanes, NewGeneration, por
 from tandem.local.changes import changed_start
 from tandem.local.lane_change_process import change_in_a_process
 from tandem.local.observe import Observer
-from tandem.manifest import Duration, Manifest, ManifestError, SecretError, UnknownLaneError, check_code, load
+from tandem.manifest import Manifest, ManifestError, SecretError, UnknownLaneError, check_code, load
 from tandem.process.errors import EmbeddedError
 from tandem.process.info import ExitCode, RefusedError, stop_on_signals
 from tandem.process.surroundings import check_surroundings
@@ -42,14 +42,6 @@ _REFUSALS = (
     KafkaException,
     OSError,
 )
-
-
-def parse_duration(text: str) -> float:
-    """Seconds in `90s`, `5m`, `1h`. Raises `typer.BadParameter`."""
-    try:
-        return Duration.parse(text).seconds
-    except PydanticCustomError as error:
-        raise typer.BadParameter(error.message()) from error
 
 
 def run(

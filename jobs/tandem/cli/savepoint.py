@@ -10,9 +10,9 @@ from rich import box
 from rich.table import Table
 
 from tandem.cli.creating import chosen, described, generations_of, keep, lacking
+from tandem.cli.durations import parse_duration
 from tandem.cli.lanes import Lane, meant, the_one
 from tandem.cli.restore import restore
-from tandem.cli.run import parse_duration
 from tandem.cli.stores import SavepointName, Screen, ago, short, size_text, store_of
 from tandem.cli.validate import ManifestFile
 from tandem.manifest import Manifest, load

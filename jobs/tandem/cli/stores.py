@@ -17,10 +17,9 @@ from tandem import logs
 from tandem.cli.validate import show_problems
 from tandem.kafka.errors import TandemKafkaError
 from tandem.manifest import Manifest, ManifestError, SecretError, UnknownLaneError
-from tandem.process.errors import EmbeddedError
+from tandem.process.errors import EmbeddedError, StateError
 from tandem.process.info import ExitCode
 from tandem.snapshots import SnapshotError, SnapshotStore, SnapshotStoreError
-from tandem.state import StateError
 from tandem.status.page import PIPE_WIDTH
 
 SavepointName = Annotated[str, typer.Argument(metavar="NAME", help="Letters, digits, dots, dashes and underscores.")]

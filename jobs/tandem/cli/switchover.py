@@ -10,8 +10,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from tandem.cli.durations import parse_duration
 from tandem.cli.lanes import Lane, folder_of, the_one
-from tandem.cli.run import parse_duration
 from tandem.cli.running import RunFolder, find_job, find_local_job
 from tandem.coordination.handover import MarkerWatch, Requester, Switched, switch
 from tandem.kafka.client import KafkaConnection

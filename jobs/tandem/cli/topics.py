@@ -9,8 +9,8 @@ from typing import Annotated, Final, NoReturn
 
 import typer
 
+from tandem.cli.durations import parse_duration
 from tandem.cli.lanes import Lane, meant
-from tandem.cli.run import parse_duration
 from tandem.cli.running import find_local_job
 from tandem.cli.stores import Screen, store_of
 from tandem.cli.validate import ManifestFile

@@ -52,12 +52,12 @@ def make(jar: Path, scratch: Path) -> Path:
     if not wait_until(lambda: jvm.poll() is not None, Deadline(_TRAINING_S)) or not made.is_file():
         raise ArchiveError(f"the JVM wrote no {made}; its exit code is {jvm.poll()}")
     made.replace(archive)
-    _remove_old(archive)
+    remove_old(archive)
     return archive
 
 
-def _remove_old(archive: Path) -> None:
-    """Archives of other installations stay for a while: somebody may still start from them."""
+def remove_old(archive: Path) -> None:
+    """Of other installations, the archives that were used last stay."""
     known = archive.parent.glob(f"{ARCHIVE_PREFIX}*.jsa")
     others = sorted((path for path in known if path != archive), key=lambda path: path.stat().st_mtime)
     for path in others[:-_KEPT_OTHERS]:

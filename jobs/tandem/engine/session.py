@@ -8,6 +8,7 @@ import socket
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -124,7 +125,7 @@ def build_session(
     _check_loopback()
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     classes = classes_jar()
-    archive = _shared_classes(archive_of(file_system_jar, classes)) if use_archive else ""
+    archive = shared_classes(archive_of(file_system_jar, classes)) if use_archive else ""
     settings = settings_of(job, replica, spark, file_system_jar, scratch, archive, executors)
     if slots:
         settings["spark.master"] = f"local[{slots}]"
@@ -224,7 +225,10 @@ def _java_options(conf: Mapping[str, str], process: str, more: str = "") -> str:
     return " ".join(option for option in options if option)
 
 
-def _shared_classes(archive: Path) -> str:
-    """Options of the JVM that use the archive; nothing is said if it does not fit."""
-    options = f'"-XX:SharedArchiveFile={archive}" -Xshare:auto -Xlog:cds=off -Xlog:cds+dynamic=off'
-    return options if archive.is_file() else ""
+def shared_classes(archive: Path) -> str:
+    """Options of the JVM that use the archive, which counts as used then; nothing is said if it does not fit."""
+    if not archive.is_file():
+        return ""
+    with suppress(OSError):  # a read-only folder
+        os.utime(archive)
+    return f'"-XX:SharedArchiveFile={archive}" -Xshare:auto -Xlog:cds=off -Xlog:cds+dynamic=off'

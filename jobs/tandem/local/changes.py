@@ -7,10 +7,9 @@ import tempfile
 import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Final
-
-import pyspark
 
 from tandem.checkpoint.compared import newest_compared
 from tandem.checkpoint.folders import Checkpoint, copy_up_to
@@ -203,7 +202,7 @@ def _keep_local(
         config_digest=accepted.lineage,
         digest="",
         taken_at_ms=time.time_ns() // 1_000_000,
-        state_format=rocksdb_state_format(pyspark.__version__),
+        state_format=rocksdb_state_format(version("pyspark")),
         incarnation=f"{manifest.name}.run",
     )
     cut = cut_at(connection, manifest.model.topics.ordering, position.log_offset)

@@ -21,11 +21,10 @@ from tandem.kafka.errors import (
     TopicMismatchError,
     UnreadableInputError,
 )
-from tandem.local.lane_change import change_lanes, check_lane_change
 from tandem.manifest import Manifest, load
+from tandem.process.errors import StateError
 from tandem.process.info import RefusedError
 from tandem.snapshots import SnapshotError
-from tandem.state import StateError
 
 _DECIDED: Final = (
     *(RefusedError, StateError),
@@ -62,6 +61,8 @@ def change_in_a_process(job: Manifest, before: int, only_check: bool = False) ->
 
 def main(order: Mapping[str, str]) -> None:
     """Change the number of lanes, and write to the file `result` of the order why not, if so."""
+    from tandem.local.lane_change import change_lanes, check_lane_change
+
     logs.configure("WARNING")
     refused = unfinished = ""
     try:

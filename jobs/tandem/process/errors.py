@@ -11,3 +11,7 @@ class ServerError(EmbeddedError):
 
 class PortTakenError(Exception):
     """A process cannot serve its metrics and probes on the port that it has."""
+
+
+class StateError(Exception):
+    """A job's state cannot be read or divided; the parent of the errors of `tandem.state`, which are Spark's."""

@@ -1,16 +1,15 @@
 """Reading a job's state without touching the job, and dividing it into another number of partitions."""
 
+from tandem.process.errors import StateError
 from tandem.state.errors import (
     BadKeyError,
     NoStateError,
     RescaleError,
-    StateError,
     StatelessJobError,
     UnknownOperatorError,
     UnknownPartError,
     UnknownTableError,
 )
-from tandem.state.inputs import inputs_of
 from tandem.state.operators import Operator, Part, all_parts, find_operator, parts_of
 from tandem.state.places import StatePlace, live_state, saved_state
 from tandem.state.reader import Page, Shape, StateReader
@@ -37,7 +36,6 @@ __all__ = [
     "all_parts",
     "find_operator",
     "find_table",
-    "inputs_of",
     "live_state",
     "parts_of",
     "rescale",

@@ -3,9 +3,7 @@
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
-
-class StateError(Exception):
-    """Base of the errors of this package."""
+from tandem.process.errors import StateError
 
 
 class NoStateError(StateError):

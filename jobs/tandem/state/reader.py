@@ -12,7 +12,8 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType, TimestampType
 
-from tandem.state.errors import SparkError, StateError, StatelessJobError, reason
+from tandem.process.errors import StateError
+from tandem.state.errors import SparkError, StatelessJobError, reason
 from tandem.state.keys import condition, parse_key
 from tandem.state.operators import Operator, Part
 

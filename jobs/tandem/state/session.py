@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from tandem.engine.jvm.jars import file_system_jar
 from tandem.engine.session import build_session
 from tandem.manifest import Manifest
-from tandem.state.errors import StateError
+from tandem.process.errors import StateError
 
 _STDERR = 2
 _TOLD_BYTES = 2_000

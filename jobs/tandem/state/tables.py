@@ -14,7 +14,8 @@ from tandem.engine.tables.content import columns_of
 from tandem.engine.tables.versions import TableVersions, columns_kept
 from tandem.jobapi.errors import JobError
 from tandem.manifest import SourceSpec
-from tandem.state.errors import StateError, UnknownTableError
+from tandem.process.errors import StateError
+from tandem.state.errors import UnknownTableError
 from tandem.state.operators import Part
 from tandem.state.reader import Page, page_of
 

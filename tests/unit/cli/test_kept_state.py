@@ -14,10 +14,11 @@ from tandem.cli.state import _place
 from tandem.cli.stores import Screen
 from tandem.cli.upgrade import _Lane, _savepoint
 from tandem.kafka.errors import ConnectionFailedError, LostInputError
+from tandem.local import snapshot_inputs
+from tandem.local.snapshot_inputs import inputs_of
 from tandem.protocol.values import Cut, Offsets, TopicPartition
 from tandem.replica.local_savepoints import LINEAGE
 from tandem.snapshots import DamagedSavepoint, Listing, NoSnapshotError, Savepoint, Savepoints, SnapshotManifest
-from tandem.state import inputs, inputs_of
 from unit.cli.kept_lanes import RUNS, Lanes
 from unit.snapshots.savepoint_builders import INPUTS
 
@@ -127,16 +128,16 @@ ENDS = Offsets({TopicPartition("orders", 0): 5})
 def test_a_cut_of_another_epoch_is_of_another_log(lanes: Lanes, monkeypatch: pytest.MonkeyPatch) -> None:
     job, snapshot = lanes.job.lanes[0], lanes.snapshot(0, 9)
     there = of(lanes).connection
-    monkeypatch.setattr(inputs, "cut_at", lambda *_: Cut(9, ENDS, 1, 0, "orderer-0"))
+    monkeypatch.setattr(snapshot_inputs, "cut_at", lambda *_: Cut(9, ENDS, 1, 0, "orderer-0"))
     assert inputs_of(job, there, snapshot).positions == ENDS
 
-    monkeypatch.setattr(inputs, "cut_at", lambda *_: Cut(3, ENDS, 1, 0, "orderer-0"))
+    monkeypatch.setattr(snapshot_inputs, "cut_at", lambda *_: Cut(3, ENDS, 1, 0, "orderer-0"))
     with pytest.raises(NoSnapshotError, match=r"the cut at offset 90 is of epoch 3, not 9: .* is of another topic"):
         inputs_of(job, there, snapshot)
 
     def short(*_: object) -> Cut:
         raise LostInputError("no record at offset 90")
 
-    monkeypatch.setattr(inputs, "cut_at", short)
+    monkeypatch.setattr(snapshot_inputs, "cut_at", short)
     with pytest.raises(NoSnapshotError, match="no record at offset 90"):
         inputs_of(job, there, snapshot)

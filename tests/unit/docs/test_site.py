@@ -72,13 +72,14 @@ def wrong_in(line: str) -> str:
     command: Any = get_command(plugin if is_plugin else app)
     options = {"--help", *options_of(command)}
     for word in words:
-        children = getattr(command, "commands", {})
+        context = typer.Context(command)
+        children = command.list_commands(context) if hasattr(command, "list_commands") else ()
         if word.startswith("--"):
             if word.partition("=")[0] not in options:
                 return word
         elif children:
             if word in children:
-                command = children[word]
+                command = command.get_command(context, word)
                 options |= options_of(command)
                 options |= options_of(command.commands["start"]) if word == "dev" else set()
             elif not is_a_placeholder(word, command):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from tandem.engine.session import archive_of
+from tandem.engine.class_archive import remove_old
+from tandem.engine.session import ARCHIVE_PREFIX, archive_of, shared_classes
 
 
 def test_an_archive_lies_beside_the_jar_and_belongs_to_that_very_file(tmp_path: Path) -> None:
@@ -23,3 +24,16 @@ def test_an_archive_lies_beside_the_jar_and_belongs_to_that_very_file(tmp_path: 
     other = archive_of(jar, classes)
     classes.write_bytes(b"")
     assert archive_of(jar, classes) != other
+
+
+def test_archives_that_were_used_last_stay(tmp_path: Path) -> None:
+    mine, *others = (tmp_path / f"{ARCHIVE_PREFIX}{number}.jsa" for number in range(5))
+    for age, archive in enumerate((mine, *others)):
+        archive.touch()
+        os.utime(archive, (1_000_000 - age, 1_000_000 - age))
+    oldest = others[-1]
+    assert str(oldest) in shared_classes(oldest), "used now"
+
+    remove_old(mine)
+
+    assert sorted(tmp_path.iterdir()) == sorted([mine, others[0], oldest])
