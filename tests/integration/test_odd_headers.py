@@ -14,7 +14,7 @@ from tandem.intake.parsing import Intake
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.headers import HEADER_BYTES
 from tandem.manifest import SourceSpec
-from tandem.orderer.sizes import RECORD_BYTES, weight
+from tandem.orderer.counted import RECORD_BYTES, weight
 from tandem.protocol.values import EpochRange, Offsets, TopicPartition
 
 pytestmark = pytest.mark.integration

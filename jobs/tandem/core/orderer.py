@@ -28,6 +28,8 @@ from tandem.protocol.values import Claim, Cut, LagReport, Offsets, TopicIds
 class OrdererSettings:
     """How long to wait for news at most: `tick_ms` while a cut is due, `watching_tick_ms` if another was slow to make it.
 
+    `beats`: a heartbeat generator, which looks each `tick_ms` and not as soon as something comes. Who leads otherwise
+    waits `input_tick_ms` for a record, if none is there to be cut.
     `repropose_ms`: when a cut that the log does not show is repeated. `look_ms`: how often a leader looks how much input
     waits while no cut is due. `barrier_ms`: how far apart common barriers are, of a generation that needs them; 0: there
     are none. `tables`: topics that are read to their end before any record of another.
@@ -37,6 +39,8 @@ class OrdererSettings:
     max_records_per_epoch: int
     tick_ms: float = 5.0
     watching_tick_ms: float = 20.0
+    input_tick_ms: float = 20.0
+    beats: bool = False
     idle_tick_ms: float = 50.0
     repropose_ms: float = 500.0
     look_ms: float = 1_000.0
@@ -88,16 +92,25 @@ class OrdererCore:
         self._is_quiet = True  # no epoch was cut lately: it is not urgent to see that nobody leads
         self._topic_ids: TopicIds = ()
         self._wanted: CountRecords | None = None
+        self._is_empty = False  # a cut was due at the last look, and there was nothing to be cut
         last = decisions.epoch_range(decisions.last_epoch)
         self._time_ms = 0 if last is None else last.time_ms
         self._timed_ms: float | None = None  # when an epoch had that time
 
     @property
-    def wait_ms(self) -> float:
+    def input_wait_ms(self) -> float:
+        """How long to wait for a record of the inputs at most, instead of news of the log; 0: not at all."""
+        waits = self._is_empty and self._leading and not self._settings.beats
+        return self._settings.input_tick_ms if waits else 0.0
+
+    def wait_ms(self, now_ms: float) -> float:
         """How long to wait for news of the log at most."""
         if not self._pace.is_due:
             return self._settings.idle_tick_ms
-        return self._settings.watching_tick_ms if self._is_quiet and not self._leading else self._settings.tick_ms
+        if self._is_quiet and not self._leading:
+            return self._settings.watching_tick_ms
+        due_in_ms = 0.0 if self._settings.beats else self._pace.due_in_ms(now_ms)
+        return min(due_in_ms or self._settings.tick_ms, self._settings.tick_ms)
 
     def step(self, event: OrdererEvent, now_ms: float) -> Sequence[OrdererEffect]:
         """Take one event in, and say what is to be done. `now_ms` : of any monotonic clock."""
@@ -164,7 +177,7 @@ class OrdererCore:
                 self._pace.progress(proposal.replica, proposal.epoch, proposal.epoch_ms, now)
 
     def _tick(self, now: float) -> Sequence[OrdererEffect]:
-        self._is_quiet = now - self._cut_ms >= self._settings.repropose_ms
+        self._is_quiet, self._is_empty = now - self._cut_ms >= self._settings.repropose_ms, False
         config = self.decisions.config
         if config is None or config.lane < 0:  # the log has not begun, or has ended
             return _NOTHING
@@ -201,6 +214,7 @@ class OrdererCore:
         most, tables = self._settings.max_records_per_epoch, self._settings.tables
         ends = next_ends(last, available, most, epoch, lambda tp: tp.topic in tables)
         has_records = ends.records_since(last) > 0
+        self._is_empty = not has_records
         if has_records or self._pace.wants_empty(now, owed_after_ms(self.decisions, self._settings.barrier_ms)):
             self._pace.input_seen(now)
         if self._pace.wants_cut(now, self._leading):

@@ -1,7 +1,8 @@
 """The orderer's loop: feeds `OrdererCore` with what the log, the brokers and the election say, and does what it wants."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from tandem.core.effects import Append
@@ -75,21 +76,36 @@ class OrdererLoop:
         return self._ports.inputs.held
 
     def step(self) -> None:
-        """Wait shortly for news of the log, take it in, and propose a cut if one is due.
+        """Wait shortly for news of the log or for a record, take it in, and propose a cut if one is due.
 
         Raises `LostInputError`, `RecreatedTopicError` where that is why, `MissingTopicError`.
         """
         self._feed(Leading(self._ports.leading()), self._monotonic_ms())
-        for record in self._ports.tail.poll(self._core.wait_ms / 1_000):
+        for record in self._ports.tail.poll(self._wait_ms() / 1_000):
             self._take(record)
-        try:
+        with self._cause_found():
             self._feed(Tick(), self._monotonic_ms())
+        self._ports.appender.serve()
+
+    def _wait_ms(self) -> float:
+        """How long to wait for news of the log, after waiting for a record of the inputs if there is nothing to be cut."""
+        input_wait_ms = self._core.input_wait_ms
+        if input_wait_ms > 0:
+            with self._cause_found():
+                if self._ports.sizes.wait(input_wait_ms / 1_000):
+                    return 0.0
+        return self._core.wait_ms(self._monotonic_ms())
+
+    @contextmanager
+    def _cause_found(self) -> Iterator[None]:
+        """Input that is lost in the block is named by its cause, if there is one."""
+        try:
+            yield
         except LostInputError as loss:
             cause = self._ports.inputs.cause_of(loss, self._core.decisions.topic_ids)
             if cause is loss:
                 raise
             raise cause from loss
-        self._ports.appender.serve()
 
     def _take(self, record: Record) -> None:
         try:

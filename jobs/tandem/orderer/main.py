@@ -156,6 +156,7 @@ def _core(manifest: Manifest, name: str, decisions: Decisions) -> OrdererCore:
         name,
         ordering.max_records_per_epoch,
         tick_ms,
+        beats=ordering.mode == "heartbeat",
         barrier_ms=round(ordering.barrier_interval.ms),
         tables=table_topics(manifest),
     )

@@ -5,29 +5,23 @@ times as large, and a mean of what came before is wrong as soon as producers cha
 """
 
 import time
-from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import islice
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import LostInputError
-from tandem.kafka.headers import content_bytes
 from tandem.kafka.patience import Denied, is_denied
 from tandem.kafka.prefetch import Pausing, Share
 from tandem.kafka.tail import check_readable, may_come_back
 from tandem.kafka.workarounds import learn
 from tandem.logs import get_logger
+from tandem.orderer.counted import Counted, sizes_before, weight
 from tandem.protocol.cutting import Sizes, beyond_gaps, ends_first
 from tandem.protocol.values import Offsets, TopicPartition
 
 _log = get_logger(__name__)
-
-RECORD_BYTES = 256
-"""What a record costs beside its key, value and headers: the other columns of its row."""
 
 _BATCH = 10_000
 _NEWS = 500
@@ -38,32 +32,6 @@ _EPOCHS_AHEAD = 20
 _WAIT_S = 0.01
 _SILENCE_S = 5.0
 _UNUSED_MS = 2_000.0
-
-
-@dataclass(slots=True)
-class _Counted:
-    """Of one partition: the records from `start` to `to` that were read, and what each weighs."""
-
-    start: int
-    to: int
-    offsets: deque[int] = field(default_factory=deque)
-    weights: deque[int] = field(default_factory=deque)
-    total: int = 0
-
-    def forget_before(self, offset: int) -> None:
-        while self.offsets and self.offsets[0] < offset:
-            self.offsets.popleft()
-            self.total -= self.weights.popleft()
-        self.start = max(self.start, offset)
-        self.to = max(self.to, self.start)
-
-    def take(self, offset: int, weight: int) -> None:
-        if offset < self.to:
-            return
-        self.offsets.append(offset)
-        self.weights.append(weight)
-        self.total += weight
-        self.to = offset + 1
 
 
 class InputSizes:
@@ -130,6 +98,14 @@ class InputSizes:
             else:
                 reader.read_on()
 
+    def wait(self, timeout_s: float) -> bool:
+        """Wait until a record of the inputs comes; False, at once: they are not followed, or by more than one consumer.
+
+        Raises `LostInputError`.
+        """
+        readers = list(self._readers.values())
+        return len(readers) == 1 and readers[0].wait(timeout_s)
+
     def read_to(self) -> Mapping[TopicPartition, int]:
         """How far the partitions are read that are followed now, with what has come; none of a job with tables.
 
@@ -157,7 +133,7 @@ class _Reader:
         self._most_ahead = _EPOCHS_AHEAD * max_records
         self._consumer: Consumer | None = None
         self._pausing = Pausing(1.0)
-        self._inputs: dict[TopicPartition, _Counted] = {}
+        self._inputs: dict[TopicPartition, Counted] = {}
         self._denied = Denied()
         self._silent_s: float | None = None  # since when nothing comes although something is there
 
@@ -195,8 +171,8 @@ class _Reader:
         return consumer
 
     def _sizes(self, tp: TopicPartition, start: int, end: int, available: int) -> Sizes:
-        one = self._inputs.get(tp, _Counted(start, start))
-        return _sizes(one, beyond_gaps(start, end, available, one.offsets, one.to))
+        one = self._inputs.get(tp, Counted(start, start))
+        return sizes_before(one, beyond_gaps(start, end, available, one.offsets, one.to))
 
     @property
     def read_to(self) -> dict[TopicPartition, int]:
@@ -208,6 +184,13 @@ class _Reader:
         if self._consumer is not None and not all(map(self._is_ahead, self._inputs)):
             self._pause_full(self._consumer)
             self._take(self._consumer.consume(most, 0))
+
+    def wait(self, timeout_s: float) -> bool:
+        """Count the next record when it comes; False, at once: nothing is read."""
+        if self._consumer is None or not self._inputs:
+            return False
+        self._take(_one(self._consumer, timeout_s))
+        return True
 
     def rest(self) -> None:
         """Forget what was counted; the consumer stays connected."""
@@ -237,7 +220,7 @@ class _Reader:
             self._consumer = Consumer(share.settings | self._connection.consumer(self._level) | share.queue)
         if new:
             learn(self._consumer, {tp.topic for tp in new})
-            self._inputs |= {tp: _Counted(start, start) for tp, start in new.items()}
+            self._inputs |= {tp: Counted(start, start) for tp, start in new.items()}
             self._consumer.incremental_assign([KafkaTopicPartition(*tp, start) for tp, start in new.items()])
         return self._consumer
 
@@ -272,21 +255,6 @@ class _Reader:
             self._denied.add(tp.topic)
         elif error.fatal() or not may_come_back(error):
             raise KafkaException(error)
-
-
-def weight(message: Message) -> int:
-    """What a record counts: the bytes of its key, value and headers, `RECORD_BYTES`, and `HEADER_BYTES` for each header."""
-    return RECORD_BYTES + content_bytes(message)
-
-
-def _sizes(one: _Counted, end: int) -> Sizes:
-    """The records before `end`, and where the counting has come to."""
-    if one.to <= end:
-        return Sizes(tuple(one.offsets), tuple(one.weights), one.to)
-    count = len(one.offsets)
-    while count and one.offsets[count - 1] >= end:
-        count -= 1
-    return Sizes(tuple(islice(one.offsets, count)), tuple(islice(one.weights, count)), end)
 
 
 def _one(consumer: Consumer, timeout_s: float) -> list[Message]:

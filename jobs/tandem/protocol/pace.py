@@ -111,6 +111,11 @@ class Pace:
         """Whether the last epoch is claimed, so that somebody can take the next."""
         return self._claimed_at is not None
 
+    def due_in_ms(self, now_ms: float) -> float:
+        """How long it is until the next cut is due; 0: it is, or nobody knows when."""
+        due = self._due()
+        return 0.0 if due is None else max(0.0, due - now_ms)
+
     def wants_look(self, now_ms: float, leading: bool) -> bool:
         """Whether to look for input now: nobody else has to before the leader's silence begins to be remarkable."""
         due = self._due()

@@ -7,7 +7,7 @@ from typing import Any
 from confluent_kafka import Message
 
 from tandem.kafka.headers import HEADER_BYTES, headers_of
-from tandem.orderer.sizes import RECORD_BYTES, weight
+from tandem.orderer.counted import RECORD_BYTES, weight
 
 
 class OddName:

@@ -14,7 +14,7 @@ from tandem.cli import lane_change as command
 from tandem.cli import stores
 from tandem.cli.main import app
 from tandem.kafka.errors import FencingTimeoutError, MissingTopicError, ReadTimeoutError
-from tandem.local import lane_change_process
+from tandem.local import lane_change, lane_change_process
 from tandem.local.lane_change_process import UnfinishedError, change_in_a_process
 from tandem.manifest import load
 from tandem.process.info import ExitCode, RefusedError
@@ -50,7 +50,7 @@ def ended_by(error: Exception, manifest: Path, monkeypatch: pytest.MonkeyPatch) 
     def fails(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr(lane_change_process, "change_lanes", fails)
+    monkeypatch.setattr(lane_change, "change_lanes", fails)
     result = manifest.parent / "result.json"
     order = {"manifest": str(manifest), "before": "2", "folder": str(manifest.parent), "result": str(result)}
     lane_change_process.main(order)

@@ -37,7 +37,12 @@ class Bench:
     """A core, and the answers to what it asks: `available` records, of which `counted` are counted (None: all)."""
 
     def __init__(
-        self, decisions: Decisions | None = None, idle_ms: float | None = None, config: Config = CONFIG
+        self,
+        decisions: Decisions | None = None,
+        idle_ms: float | None = None,
+        config: Config = CONFIG,
+        pace: PaceSettings | None = None,
+        beats: bool = False,
     ) -> None:
         self.now_ms, self.wall_ms, self.leads = 0.0, 0, True
         self.available: int | None = 1
@@ -45,9 +50,11 @@ class Bench:
         self.counted: int | None = None
         self.offset = 0
         self.effects: list[OrdererEffect] = []
-        pace = Pace(PaceSettings(idle_epoch_interval_ms=idle_ms), AdaptiveTimeout(20.0, MOST_MS))
-        settings = OrdererSettings("me", 1_000, repropose_ms=AGAIN_MS, look_ms=LOOK_MS, barrier_ms=BARRIER_MS)
-        self.core = OrdererCore(settings, decisions or Decisions(), pace)
+        settings = OrdererSettings(
+            "me", 1_000, repropose_ms=AGAIN_MS, look_ms=LOOK_MS, barrier_ms=BARRIER_MS, beats=beats
+        )
+        paced = Pace(pace or PaceSettings(idle_epoch_interval_ms=idle_ms), AdaptiveTimeout(20.0, MOST_MS))
+        self.core = OrdererCore(settings, decisions or Decisions(), paced)
         self.shows(config)
 
     def shows(self, *proposals: Proposal) -> None:

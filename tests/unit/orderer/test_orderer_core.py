@@ -165,14 +165,46 @@ def test_the_leader_reads_the_inputs_on_and_while_nothing_is_cut_so_do_the_other
 def test_how_long_to_wait_for_news_depends_on_who_is_to_cut(bench: Bench) -> None:
     settings = OrdererSettings("me", 1)
     (first,) = bench.after(0.0)
-    assert bench.core.wait_ms == settings.tick_ms
+    assert bench.core.wait_ms(bench.now_ms) == settings.tick_ms
     bench.shows(replace(first, proposer="another"))
-    assert bench.core.wait_ms == settings.idle_tick_ms
+    assert bench.core.wait_ms(bench.now_ms) == settings.idle_tick_ms
     bench.leads = False
     bench.after(1.0, Claim(0, 0, "replica-0.1"))
-    assert bench.core.wait_ms == settings.tick_ms, "who leads may die just now"
+    assert bench.core.wait_ms(bench.now_ms) == settings.tick_ms, "who leads may die just now"
     bench.after(settings.repropose_ms)
-    assert bench.core.wait_ms == settings.watching_tick_ms
+    assert bench.core.wait_ms(bench.now_ms) == settings.watching_tick_ms
+
+
+def test_who_leads_waits_for_a_record_where_there_is_none_to_be_cut(bench: Bench) -> None:
+    settings = OrdererSettings("me", 1)
+    assert bench.core.input_wait_ms == 0.0, "it has not looked yet"
+    bench.available = 0
+    bench.after(0.0)
+    assert bench.core.input_wait_ms == settings.input_tick_ms
+    bench.available = 1
+    bench.after(1.0)
+    assert bench.core.input_wait_ms == 0.0, "its cut is on its way through the log"
+
+
+def test_who_does_not_lead_waits_for_no_record(bench: Bench) -> None:
+    bench.leads, bench.available = False, 0
+    bench.after(2 * AGAIN_MS)
+    assert [type(effect) for effect in bench.effects] == [WatchInputs, LookAtInputs]
+    assert bench.core.input_wait_ms == 0.0
+
+
+@pytest.mark.parametrize("beats", [False, True])
+def test_the_next_look_is_when_a_cut_is_due_and_a_generators_when_it_beats(beats: bool) -> None:
+    bench = Bench(pace=PaceSettings(min_epoch_interval_ms=18.0), beats=beats)
+    settings = OrdererSettings("me", 1)
+    (first,) = bench.after(0.0)
+    bench.after(0.0, first, Claim(0, 0, "replica-0.1"))
+    assert bench.core.wait_ms(bench.now_ms + 10.0) == settings.tick_ms, "due in 8 ms"
+    assert bench.core.wait_ms(bench.now_ms + 15.0) == (settings.tick_ms if beats else 3.0)
+    bench.available = 1
+    bench.after(20.0)
+    assert bench.core.input_wait_ms == (0.0 if beats else settings.input_tick_ms), "it is due, and all is cut"
+    assert bench.core.wait_ms(bench.now_ms) == settings.tick_ms
 
 
 def test_the_time_of_epochs_never_goes_back_though_clocks_do(bench: Bench) -> None:

@@ -44,6 +44,8 @@ class Bench:
         self._log: list[Record] = []
         self._offset = 0
         self.polled_s: list[float] = []
+        self.waited_s: list[float] = []
+        self.can_wait = True
         pace = Pace(PaceSettings(), AdaptiveTimeout(20.0, MOST_MS))
         anything: Any = self
         clocks = Clocks(lambda: self.now_ms, lambda: self.wall_ms)
@@ -116,6 +118,13 @@ class Bench:
 
     def follow(self, last: Offsets, inputs: tuple[TopicPartition, ...], _now_ms: float) -> None:
         self.read = {tp: last[tp] for tp in inputs} | self.read
+
+    def wait(self, timeout_s: float) -> bool:
+        if self.lost is not None:
+            raise self.lost
+        if self.can_wait:
+            self.waited_s.append(timeout_s)
+        return self.can_wait
 
     def read_to(self) -> dict[TopicPartition, int]:
         return self.read
@@ -190,6 +199,26 @@ def test_a_job_without_input_asks_from_time_to_time_and_sees_the_first_record_wh
     bench.read[INPUT] = 1
     assert cut_of(bench.after(1.0)).ends == Offsets({INPUT: 1})
     assert bench.asked == 2
+
+
+def test_who_has_nothing_to_cut_waits_for_a_record_and_takes_the_log_in_without_waiting(bench: Bench) -> None:
+    bench.available = 0
+    bench.after(0.0)
+    assert bench.waited_s == []
+    bench.after(5.0)
+    assert (bench.waited_s, bench.polled_s[-1]) == ([0.02], 0.0)
+
+    bench.can_wait = False
+    bench.after(5.0)
+    assert (bench.waited_s, bench.polled_s[-1]) == ([0.02], 0.005), "it looks for records each 5 ms"
+
+
+def test_records_that_are_gone_while_they_are_waited_for_end_it_with_the_cause(bench: Bench) -> None:
+    bench.available = 0
+    bench.after(0.0)
+    bench.lost, bench.cause = LostInputError("in/0: offset 5 was deleted"), RecreatedTopicError("in is another one")
+    with pytest.raises(RecreatedTopicError):
+        bench.after(1.0)
 
 
 def test_a_record_that_is_no_proposal_is_passed_over(bench: Bench) -> None:
