@@ -95,6 +95,13 @@ def _without_durations(text: str) -> str:
     return _CHANGING.sub("", text)
 
 
+def _compared(name: str, value: object) -> object:
+    """A field without what is no news. A text without a space is a name, as `clicks-5s`, and has no duration."""
+    if isinstance(value, int | float) and name.endswith(("_s", "_ms")):
+        return None
+    return _without_durations(value) if isinstance(value, str) and " " in value else value
+
+
 @dataclass(slots=True)
 class _Said:
     at_s: float
@@ -144,13 +151,13 @@ class UnlessRepeated:
 
     def __init__(self, clock_s: Callable[[], float] = time.monotonic) -> None:
         self._clock_s = clock_s
-        self._repeats = Repeats(same=_without_durations, forgets=True)
+        self._repeats = Repeats(forgets=True)
         self._lock = threading.RLock()  # as in `_Printer`
 
     def __call__(self, _logger: object, _method: str, line: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
         """The line, as structlog wants it. Raises `DropEvent` if it is to be left out."""
         if line["level"] in _BOUNDED:
-            said = sorted((name, value) for name, value in line.items() if name != "exc_info")
+            said = sorted((name, _compared(name, value)) for name, value in line.items() if name != "exc_info")
             with self._lock:
                 repeated = self._repeats.passes("", repr(said), self._clock_s())
             if repeated is None:

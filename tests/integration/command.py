@@ -33,13 +33,20 @@ def completed(
     with subprocess.Popen(words, stdout=piped, stderr=piped, text=True, cwd=cwd, env=env) as process:
         try:
             output, errors = process.communicate(timeout=within_s)
-        except subprocess.TimeoutExpired:
-            for child in psutil.Process(process.pid).children(recursive=True):
-                with contextlib.suppress(psutil.NoSuchProcess):
-                    child.kill()
-            process.kill()
+        except BaseException:  # also that of pytest's own bound: this block would wait for the command without one
+            _kill_tree(process.pid)
             raise
     return subprocess.CompletedProcess(words, process.returncode, output, errors)
+
+
+def _kill_tree(pid: int) -> None:
+    """Kill a process, and all that it has started: first itself, which would start others again."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        process = psutil.Process(pid)
+        process.suspend()
+        for one in (*process.children(recursive=True), process):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                one.kill()
 
 
 class Command:

@@ -88,8 +88,8 @@ class OrdererCore:
         """What it proposed last."""
         self._proposed_ms = -float("inf")
         self._leading = False  # or it cut the last epoch
-        self._looked_ms = self._cut_ms = -float("inf")
-        self._is_quiet = True  # no epoch was cut lately: it is not urgent to see that nobody leads
+        self._looked_ms = self._moved_ms = -float("inf")
+        self._is_quiet = True  # no epoch was cut or claimed lately: it is not urgent to see that nobody leads
         self._topic_ids: TopicIds = ()
         self._wanted: CountRecords | None = None
         self._is_empty = False  # a cut was due at the last look, and there was nothing to be cut
@@ -165,19 +165,20 @@ class OrdererCore:
             case Cut() if self.verdict is Verdict.ACCEPTED:
                 mine = proposal.proposer == self._settings.name
                 self._pace.cut(proposal.epoch, now, mine)
-                self._cut_ms, self._is_quiet = now, False
+                self._moved_ms, self._is_quiet = now, False
                 self._time_ms, self._timed_ms = max(self._time_ms, proposal.time_ms), now
                 self.decisions.forget_before(proposal.epoch)
                 self.state = self.state._replace(epoch=proposal.epoch, won=self.state.won + mine, waits_for=None)
             case Claim() if self.verdict in _CLAIMED:
                 self._pace.claimed(proposal.epoch, now, takes_over=proposal.attempt > 0)
+                self._moved_ms = now
                 if proposal.attempt:
                     self._lead(self.state.leading)
             case LagReport():
                 self._pace.progress(proposal.replica, proposal.epoch, proposal.epoch_ms, now)
 
     def _tick(self, now: float) -> Sequence[OrdererEffect]:
-        self._is_quiet, self._is_empty = now - self._cut_ms >= self._settings.repropose_ms, False
+        self._is_quiet, self._is_empty = now - self._moved_ms >= self._settings.repropose_ms, False
         config = self.decisions.config
         if config is None or config.lane < 0:  # the log has not begun, or has ended
             return _NOTHING

@@ -3,7 +3,7 @@ account may not read, since rights may be unknown for a moment.
 """
 
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
 from confluent_kafka import KafkaError, KafkaException
@@ -108,10 +108,15 @@ class Denied:
         if self._since_s and self._since_s.pop(topic, None) is not None:
             _log.info("input_allowed_again", topic=topic)
 
-    def check(self) -> None:
-        """Raise `NotAllowedError` if a topic is refused for longer than a moment."""
+    def check(self, waited_s: Mapping[str, float] | None = None) -> None:
+        """Raise `NotAllowedError` if a topic is refused, and waited for, for longer than a moment.
+
+        `waited_s` : topic → since when, of those that are waited for; None: all are. Only a record shows that a right is
+        back, and an idle topic has none.
+        """
         for topic, since_s in self._since_s.items():
-            if self._clock_s() - since_s > PATIENCE_S:
+            from_s = since_s if waited_s is None else max(since_s, waited_s.get(topic, float("inf")))
+            if self._clock_s() - from_s > PATIENCE_S:
                 raise NotAllowedError(_in_words(topic))
 
 

@@ -2,7 +2,7 @@
 
 from collections import deque
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import islice, takewhile
 
 from confluent_kafka import Message
 
@@ -48,7 +48,7 @@ def sizes_before(one: Counted, end: int) -> Sizes:
     """The records before `end`, and where the counting has come to."""
     if one.to <= end:
         return Sizes(tuple(one.offsets), tuple(one.weights), one.to)
-    count = len(one.offsets)
-    while count and one.offsets[count - 1] >= end:
-        count -= 1
-    return Sizes(tuple(islice(one.offsets, count)), tuple(islice(one.weights, count)), end)
+    offsets = tuple(
+        takewhile(lambda offset: offset < end, one.offsets)
+    )  # an epoch is short, what is behind it may not be
+    return Sizes(offsets, tuple(islice(one.weights, len(offsets))), end)

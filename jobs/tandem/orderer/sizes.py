@@ -6,13 +6,14 @@ times as large, and a mean of what came before is wrong as soon as producers cha
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import LostInputError
-from tandem.kafka.patience import Denied, is_denied
+from tandem.kafka.patience import AGAIN_S, Denied, is_absence, is_denied
 from tandem.kafka.prefetch import Pausing, Share
 from tandem.kafka.tail import check_readable, may_come_back
 from tandem.kafka.workarounds import learn
@@ -27,8 +28,9 @@ _BATCH = 10_000
 _NEWS = 500
 """So many records are counted in a millisecond or two: a cut that is due does not wait for more."""
 _QUEUE_KIB = 16_384
-_EPOCHS_AHEAD = 20
-"""A partition is paused only when so much is counted, while others are waited for: what librdkafka holds is lost by that."""
+_EPOCHS_AHEAD, _EACH_AHEAD = 20, 2
+"""A partition is paused only when so much is counted, while others are waited for: what librdkafka holds is lost by that.
+In epochs: of all partitions together, but so many of each."""
 _WAIT_S = 0.01
 _SILENCE_S = 5.0
 _UNUSED_MS = 2_000.0
@@ -124,18 +126,25 @@ class InputSizes:
             reader.close()
 
 
+class _Waited(NamedTuple):
+    """Since when nothing comes of a partition, which is counted to `to`."""
+
+    since_s: float
+    to: int
+
+
 class _Reader:
     """Counts the records of one isolation level."""
 
     def __init__(self, connection: KafkaConnection, level: str, max_bytes: int, max_records: int) -> None:
         self._connection, self._level = connection.silent, level  # not polled while it rests
         self._max_bytes, self._max_records = max_bytes, max_records
-        self._most_ahead = _EPOCHS_AHEAD * max_records
         self._consumer: Consumer | None = None
         self._pausing = Pausing(1.0)
         self._inputs: dict[TopicPartition, Counted] = {}
         self._denied = Denied()
-        self._silent_s: float | None = None  # since when nothing comes although something is there
+        self._waited: dict[TopicPartition, _Waited] = {}  # of which nothing comes although something is there
+        self._made_s = self._ended_s = -float("inf")  # the consumer, and the reading of a topic that it did not find
 
     def sizes(
         self,
@@ -153,18 +162,24 @@ class _Reader:
             self._pause_full(consumer)
             self._take(consumer.consume(_BATCH, 0) or _one(consumer, deadline - now))
             now = time.monotonic()
-        if not waiting:
-            self._silent_s = None
-        elif self._silent_s is None:
-            self._silent_s = now
-        elif now - self._silent_s > _SILENCE_S:
-            _log.warning("input_silent", inputs=[f"{tp.topic}/{tp.partition}" for tp in sorted(waiting)], who="orderer")
-            self.close()
+        self._check_waiting(waiting, now)
         return {tp: self._sizes(tp, starts[tp], end, available.get(tp, end)) for tp, end in ends.items()}
+
+    def _check_waiting(self, waiting: Iterable[TopicPartition], now: float) -> None:
+        """Connect again if nothing comes of what is waited for; what is not waited for may well be silent."""
+        before, self._waited = self._waited, {}
+        for tp in waiting:
+            known, to = before.get(tp), self._inputs[tp].to
+            self._waited[tp] = known if known is not None and known.to == to else _Waited(now, to)
+        self._denied.check({tp.topic: one.since_s for tp, one in self._waited.items()})
+        if silent := [tp for tp, one in self._waited.items() if now - max(one.since_s, self._made_s) > _SILENCE_S]:
+            _log.warning("input_silent", inputs=[f"{tp.topic}/{tp.partition}" for tp in sorted(silent)], who="orderer")
+            self.close()
 
     def follow(self, starts: Mapping[TopicPartition, int]) -> Consumer:
         """Count from `starts` on; the consumer that reads."""
-        self._denied.check()
+        if time.monotonic() - AGAIN_S >= self._ended_s > self._made_s:
+            self.close()
         consumer = self._following(starts)
         for tp, start in starts.items():
             self._inputs[tp].forget_before(start)
@@ -195,12 +210,13 @@ class _Reader:
     def rest(self) -> None:
         """Forget what was counted; the consumer stays connected."""
         if self._inputs and self._consumer is not None:
+            self._pausing.changes({}).carry_out(self._consumer)  # it would stay paused when it is assigned again
             self._consumer.unassign()
-        self._inputs, self._pausing, self._silent_s = {}, Pausing(1.0), None
+        self._inputs, self._waited = {}, {}
 
     def close(self) -> None:
         """Close the consumer; the next count makes another one."""
-        self._inputs, self._pausing, self._silent_s = {}, Pausing(1.0), None
+        self._inputs, self._pausing = {}, Pausing(1.0)
         if self._consumer is not None:
             self._consumer.close()
         self._consumer = None
@@ -218,6 +234,7 @@ class _Reader:
         if self._consumer is None:
             share = Share.of(len(starts), _QUEUE_KIB, min(self._max_records, 20_000))
             self._consumer = Consumer(share.settings | self._connection.consumer(self._level) | share.queue)
+            self._made_s = time.monotonic()
         if new:
             learn(self._consumer, {tp.topic for tp in new})
             self._inputs |= {tp: Counted(start, start) for tp, start in new.items()}
@@ -225,12 +242,11 @@ class _Reader:
         return self._consumer
 
     def _pause_full(self, consumer: Consumer) -> None:
-        fullness = {tp: len(one.offsets) / self._most_ahead for tp, one in self._inputs.items() if one.offsets}
+        most = self._max_records * max(_EACH_AHEAD, _EPOCHS_AHEAD // max(1, len(self._inputs)))
+        fullness = {tp: len(one.offsets) / most for tp, one in self._inputs.items() if one.offsets}
         self._pausing.changes(fullness).carry_out(consumer)
 
     def _take(self, messages: Sequence[Message]) -> None:
-        if messages:
-            self._silent_s = None
         for message in messages:
             error = message.error()
             if error is None:
@@ -253,6 +269,8 @@ class _Reader:
             )
         elif is_denied(error):
             self._denied.add(tp.topic)
+        elif is_absence(error):
+            self._ended_s = time.monotonic()
         elif error.fatal() or not may_come_back(error):
             raise KafkaException(error)
 

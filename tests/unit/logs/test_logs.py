@@ -93,6 +93,17 @@ def say(name: str, text: str, *args: object, path: str = IN_LIBRARY, level: int 
     logging.Logger(name).handle(logging.LogRecord(name, level, path, 7, text, args, None))
 
 
+def test_a_duration_that_is_a_number_makes_no_other_line_and_one_in_a_name_does(
+    capsys: pytest.CaptureFixture[str], now_s: list[float]
+) -> None:
+    log = logs.get_logger("test")
+    for second in range(5):
+        now_s[0] = float(second)
+        for topic in ("clicks-5s", "clicks-60s"):
+            log.warning("input_missing", topic=topic, for_s=second)
+    assert written(capsys) == [("clicks-5s", None), ("clicks-60s", None)]
+
+
 @pytest.mark.usefixtures("configured")
 def test_what_a_library_says_is_a_line_of_tandems_log_and_not_repeated(capsys: pytest.CaptureFixture[str]) -> None:
     for waited_s in range(100):

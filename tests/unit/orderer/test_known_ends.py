@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tandem.kafka.client import KafkaConnection
 from tandem.orderer.ends import ASKED_EVERY_MS, KnownEnds
-from tandem.orderer.sizes import InputSizes
 from tandem.protocol.values import Offsets, TopicPartition
 
 A, B = TopicPartition("in", 0), TopicPartition("in", 1)
@@ -89,43 +87,3 @@ def test_the_ends_are_never_before_what_another_orderer_has_cut(inputs: Inputs) 
     inputs.ends(0.0)
     inputs.last = at(8, 7)
     assert inputs.ends(SOON) == at(8, 7)
-
-
-@pytest.fixture
-def nowhere() -> KafkaConnection:
-    """Of a broker that is not there."""
-    return KafkaConnection({"bootstrap.servers": "127.0.0.1:1", "log_level": "0"})
-
-
-@pytest.mark.parametrize("tables", [frozenset(), frozenset({"in"})])
-def test_nothing_counts_as_read_before_it_is_followed_nor_where_a_table_is_read_to_its_end_first(
-    nowhere: KafkaConnection, tables: frozenset[str]
-) -> None:
-    sizes = InputSizes(nowhere, {"in": "read_committed"}, 1_000, 10, tables)
-    assert sizes.read_to() == {}
-    sizes.follow(Offsets({A: 3}), (A, B), 0.0)
-    assert sizes.read_to() == ({} if tables else {A: 3, B: 0})
-    sizes.close()
-
-
-def test_an_orderer_that_followed_in_vain_for_long_rests(nowhere: KafkaConnection) -> None:
-    sizes = InputSizes(nowhere, {"in": "read_committed"}, 1_000, 10)
-    sizes.follow(at(0, 0), (A, B), 0.0)
-    sizes.meanwhile(1_000.0)
-    assert sizes.read_to() == {A: 0, B: 0}
-    sizes.meanwhile(5_000.0)
-    assert sizes.read_to() == {}
-    sizes.close()
-
-
-def test_an_input_is_silent_only_since_something_of_it_is_waited_for(
-    nowhere: KafkaConnection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Nothing is heard of an empty input for hours: that is no reason to connect again."""
-    monkeypatch.setattr("tandem.orderer.sizes._SILENCE_S", 0.0)
-    sizes = InputSizes(nowhere, {"in": "read_committed"}, 1_000, 10)
-    sizes.follow(at(0, 0), (A, B), 0.0)
-    for followed in ({A: 0, B: 0}, {}):  # it is connected again by the second: nothing came since the first
-        assert sizes.bounded(at(0, 0), at(1, 0), 0, 0.0) == at(0, 0)
-        assert sizes.read_to() == followed
-    sizes.close()

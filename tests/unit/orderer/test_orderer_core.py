@@ -162,6 +162,15 @@ def test_the_leader_reads_the_inputs_on_and_while_nothing_is_cut_so_do_the_other
     assert follows(bench)
 
 
+def test_others_do_not_read_the_epochs_of_a_leader_whose_epochs_take_long(bench: Bench) -> None:
+    (first,) = bench.after(0.0)
+    bench.leads, bench.available = False, 2
+    bench.after(2 * AGAIN_MS, replace(first, proposer="another"))
+    bench.after(2 * AGAIN_MS, Claim(0, 0, "replica-0.1"))
+    bench.after(30.0)
+    assert not follows(bench)
+
+
 def test_how_long_to_wait_for_news_depends_on_who_is_to_cut(bench: Bench) -> None:
     settings = OrdererSettings("me", 1)
     (first,) = bench.after(0.0)
