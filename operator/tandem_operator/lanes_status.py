@@ -103,15 +103,18 @@ def _phase(job: ReplicatedStreamJob, lanes: Mapping[int, Status], is_deleted: bo
 def _degraded(lanes: Mapping[int, Status]) -> Sequence[LaneStatus]:
     found = []
     for lane, status in sorted(lanes.items()):
-        bad = [one for one in status.conditions if _is_bad(one)]
+        bad = [one for one in status.conditions if _is_bad(one, status.phase == "Suspended")]
         if bad or status.phase not in ("Running", "Suspended"):
             message = bad[0].message[:1024] if bad else ""
             found.append(LaneStatus(lane=lane, phase=status.phase or "Pending", lag=status.lag, message=message))
     return found
 
 
-def _is_bad(condition: Condition) -> bool:
-    if condition.type == "Suspended":
+def _is_bad(condition: Condition, is_suspended: bool) -> bool:
+    """Whether a lane is not as it should be. One that is suspended has no replicas, and one replica alone has no other."""
+    if condition.type == "Suspended" or condition.reason == "SingleReplica":
+        return False
+    if is_suspended and condition.type != "Diverged":
         return False
     return condition.status == ("True" if condition.type in _BAD_IF_TRUE else "False")
 

@@ -37,14 +37,15 @@ TIMEOUT_S: Final = 300.0
 _LIKE_A_REPLICA: Final = {"PYTHONHASHSEED": "0"}
 
 
-def found_plan(manifest: Manifest) -> Mapping[str, str]:
+def found_plan(manifest: Manifest, new_lanes: bool = False) -> Mapping[str, str]:
     """See `replica.identity.plan_parts`: of the plan that a process of its own makes, as a replica would; some ten seconds.
 
-    Static tables are copied beside the checkpoints. Raises `RefusedError` with what a replica would say.
+    Static tables are copied beside the checkpoints. `new_lanes`: whether the partitions of the inputs follow what the
+    manifest says is looked at, too, as before a first start. Raises `RefusedError` with what a replica would say.
     """
     with tempfile.TemporaryDirectory(prefix=f"tandem-look-{manifest.name}-") as folder:
         result, log = Path(folder, "result.json"), Path(folder, "log")
-        order = {"manifest": str(manifest.path), "result": str(result)}
+        order = {"manifest": str(manifest.path), "result": str(result)} | ({"new_lanes": "yes"} if new_lanes else {})
         argv = (sys.executable, "-m", "tandem.replica.found_plan", json.dumps(order))
         child = ChildProcess("look", Command(argv, log, _LIKE_A_REPLICA))
         try:

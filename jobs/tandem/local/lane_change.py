@@ -21,7 +21,7 @@ from tandem.coordination.zookeeper import ZOOKEEPER_ERRORS
 from tandem.kafka.topic_ids import ids_of
 from tandem.kafka.topics import Topics
 from tandem.local.changes import found_plan
-from tandem.local.lane_checks import check_changeable, check_same
+from tandem.local.lane_checks import check_changeable, check_same, is_changed
 from tandem.local.lane_keys import chosen_keys, partitioners_of
 from tandem.local.lane_logs import LaneLog, LaneLogs, connection_of, log_of
 from tandem.local.lane_states import (
@@ -99,18 +99,22 @@ class _Change:
         scratch = work / "scratch"
         scratch.mkdir()
         lanes, count = {n: log.lane for n, log in enumerate(logs) if log.published >= 0}, self._job.spec.lanes
-        snapshots = {number: newest_snapshot(lane, logs[number].config) for number, lane in lanes.items()}
-        if only_merges(count, self._before) or not any(map(state_partitions, snapshots.values())):
+        snapshots = {number: newest_snapshot(lane, logs[number]) for number, lane in lanes.items()}
+        kept = {number: one for number, one in snapshots.items() if one is not None and state_partitions(one)}
+        if only_merges(count, self._before) or not kept:
             return
         # Before what takes Spark.
         partitioners_of(self._job, self._connection, _ends(logs), self._inputs())
-        found = {number: stored_state(lane, snapshots[number], work / str(number)) for number, lane in lanes.items()}
+        found = {number: stored_state(lanes[number], one, work / str(number)) for number, one in kept.items()}
         states = States({n: state for n, state in found.items() if state is not None}, count, self._before)
         spark = stack.enter_context(state_session(self._job, scratch))
         chosen_keys(spark, self._job, states, self._connection, _ends(logs), self._inputs(), are_of_ends=False)
 
     def _check_logs(self, logs: list[LaneLog]) -> None:
-        plan = found_plan(self._job)
+        count = self._job.spec.lanes
+        if any(is_changed(log.config, count) for log in logs):  # decided, and not by this try
+            raise ConnectionError(f"the logs are those of {_lanes(count)} by now: another try has written them")
+        plan = found_plan(self._job, new_lanes=self._before == 1)
         for log in logs:
             check_same(log.lane, log.config, plan, self._before)
         if all(log.published < 0 for log in logs):

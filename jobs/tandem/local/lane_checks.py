@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from tandem.manifest import Manifest, config_parts, find_code
+from tandem.manifest.identity import lanes_of, parts_of
 from tandem.process.info import RefusedError
 from tandem.protocol.values import Config
 from tandem.replica.identity_parts import difference, different_in_plan, identity_of, is_same_job
@@ -23,11 +24,23 @@ def check_changeable(job: Manifest, before: int, inputs: Mapping[str, int]) -> N
             f"spec.lanes cannot change while the job has sinks that are no Kafka topics ({', '.join(others)}): what they "
             f"hold is divided by lanes, too. {back}"
         )
+    by_lane = [sink.name for sink in spec.sinks if sink.partition_by == "lane"]
+    if by_lane:
+        raise RefusedError(
+            f"spec.lanes cannot change while rows of a lane have partitions of their own (sinks[].partitionBy: lane, "
+            f"{', '.join(by_lane)}): keys would go to other partitions, and rows of one key could be read in another order. "
+            f"{back}, or accept partitionBy: key first"
+        )
     few = sorted(topic for topic, partitions in inputs.items() if partitions < spec.lanes)
     if few:
         raise RefusedError(
             f"spec.lanes is {spec.lanes}, but topic {few[0]} has {inputs[few[0]]} partitions: some lanes would read nothing"
         )
+
+
+def is_changed(config: Config, lanes: int) -> bool:
+    """Whether a lane's log has gone on with `lanes` lanes by a change of their number, or has ended with that change."""
+    return config.moved and lanes_of(parts_of(config.digest)) == lanes
 
 
 def check_same(lane: Manifest, accepted: Config, plan: Mapping[str, str], before: int) -> None:

@@ -15,9 +15,17 @@ from tandem.kafka.samples import latest_keys
 from tandem.local.lane_states import States
 from tandem.manifest import Manifest
 from tandem.process.info import RefusedError
-from tandem.protocol.lanes import only_merges
+from tandem.protocol.lanes import came_from, only_merges
 from tandem.protocol.values import Offsets, TopicPartition
-from tandem.state.divide import Belongs, holds_any, key_width, misplaced, operators_of
+from tandem.state.divide import (
+    Belongs,
+    key_width,
+    misplaced,
+    operators_of,
+    shared_key,
+    without_any,
+    written_otherwise,
+)
 
 _AS_SPARK_HAS_IT = {"distinct": "aggregation"}
 
@@ -39,6 +47,7 @@ def chosen_keys(
     Every key of the states is where the partitioner of the inputs' producers has put it. Raises `RefusedError` if not.
     """
     if only_merges(states.lanes, states.before) or not states.exact:
+        _check_apart(spark, states)
         return None
     fields = _fields(spark, job, states.all[0])
     seen, partitioners = partitioners_of(job, connection, ends, inputs)
@@ -117,11 +126,30 @@ def _seen(job: Manifest, connection: KafkaConnection, ends: Offsets, inputs: Map
 
 
 def _check_known(spark: SparkSession, states: States, fields: Mapping[int, int], seen: Sequence[Seen]) -> None:
-    """Of one lane every key is in its place. So some key of the inputs has to be in the state as it is."""
+    """Of one lane every key is in its place. So keys of the inputs have to be in the state as they are."""
     if states.before > 1:
         return
     keys = [one.key for one in seen][:200]
-    if not any(holds_any(spark, state, fields, keys) for state in states.all):
-        raise RefusedError(
-            "no key of the inputs' newest records is in the state as it is, so nobody knows which keys a new lane gets"
-        )
+    for state in states.all:
+        if without := without_any(spark, state, fields, keys):
+            raise RefusedError(
+                f"no key of the inputs' newest records is in the state of {without} as it is, so nobody knows which keys a "
+                "new lane gets"
+            )
+        if otherwise := written_otherwise(spark, state, fields, keys):
+            raise RefusedError(
+                f"the record's key {otherwise}, so the state would be in another lane than the key's next record. Keep the "
+                "state by the record's key as it is"
+            )
+
+
+def _check_apart(spark: SparkSession, states: States) -> None:
+    """Raise `RefusedError` if lanes that become one have a key in common: one of its states would be lost."""
+    for lane in range(states.lanes):
+        sources = [states.exact[old] for old in came_from(lane, states.lanes, states.before) if old in states.exact]
+        shared = shared_key(spark, sources) if len(sources) > 1 else None
+        if shared is not None:
+            raise RefusedError(
+                f"{shared} is in the states of two lanes that would become one: its records are in partitions of both, so "
+                "each has a part of what the key is. It cannot be merged (alert KeysInTwoLanes, docs/how-to/lanes.md)"
+            )

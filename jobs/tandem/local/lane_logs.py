@@ -8,7 +8,7 @@ in between, and no owner of an epoch that was not known is left.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -70,10 +70,11 @@ class LaneLogs:
 
     def read(self, lane: Manifest) -> LaneLog:
         """The log of a lane before. What is claimed and not published is taken over first. Raises `RefusedError`."""
-        if lane.spec.delivery != "exactlyOnce":
-            return log_of(lane, self.connection)
         before = log_of(lane, self.connection)
         owners = unpublished_owners(before.decisions, before.published) - {self._writer}
+        if lane.spec.delivery != "exactlyOnce":
+            check_published(before, owners)
+            return before
         self._claim(_logs(lane).ordering, taking_over(before.decisions, before.published, self._writer))
         fencer = Fencer(self.connection)
         for owner in sorted(owners):
@@ -139,6 +140,18 @@ class LaneLogs:
             with suppress(KafkaException):
                 producer.abort_transaction(TIMEOUT_S)
             raise
+
+
+def check_published(log: LaneLog, owners: Collection[str]) -> None:
+    """Raise `RefusedError` if rows may be out whose epoch is not published: without transactions nobody knows.
+
+    New lanes would compute them again, at most once as well, and in other epochs, so that no consumer could drop them.
+    """
+    if owners:
+        raise RefusedError(
+            f"{log.lane.name} has claimed epoch {log.published + 1:,} and not published it, and with spec.delivery: "
+            f"{log.lane.spec.delivery} its rows may be out: {START_ALL}, and stop it when all lanes have published"
+        )
 
 
 def log_of(lane: Manifest, connection: KafkaConnection) -> LaneLog:

@@ -23,8 +23,8 @@ from tandem.local.lane_logs import LaneLog
 from tandem.manifest import Manifest
 from tandem.manifest.identity import parts_of
 from tandem.process.info import RefusedError
-from tandem.protocol.lanes import Boundary, came_from
-from tandem.protocol.values import Config, Cut, Offsets
+from tandem.protocol.lanes import Boundary, LogRead, came_from
+from tandem.protocol.values import Cut, Offsets
 from tandem.replica.identity_parts import engine_of
 from tandem.replica.local_savepoints import checkpoints_of, local_savepoints
 from tandem.snapshots import Inputs, Savepoints, SnapshotHead, SnapshotManifest, SnapshotStore, rocksdb_state_format
@@ -92,14 +92,20 @@ def _keeps_nothing(store: SnapshotStore, snapshot: SnapshotManifest, folder: Pat
     return noted_states(folder) == []
 
 
-def newest_snapshot(lane: Manifest, config: Config) -> SnapshotManifest:
-    """That of a lane which may run. Raises `RefusedError`: there is none, or its state cannot be divided."""
+def newest_snapshot(lane: Manifest, log: LogRead) -> SnapshotManifest | None:
+    """That of a lane which may run; None: it keeps no state. Raises `RefusedError`: there is none, or it cannot be divided.
+
+    A lane that has published nothing since the last change of lanes has the state that was made for it then.
+    """
+    config = log.config
     store = store_of(lane)
     if store is None:
         raise RefusedError(
             f"{lane.name} takes no snapshots, and its state is nowhere else when it has stopped: add spec.snapshots first"
         )
     newest = next((one for one in store.list() if one.config_digest in config.lineages), None)
+    if newest is None and config.moved and log.published == config.base:
+        return Savepoints(store).get(config.savepoint).snapshot if config.savepoint else None
     if newest is None:
         raise RefusedError(f"{lane.name} has no snapshot yet: try again when it has taken one")
     if engine_of(parts_of(config.digest)) and state_partitions(newest):

@@ -9,6 +9,7 @@ import shutil
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 from typing import Any, Final
 
@@ -106,17 +107,44 @@ def divide(
     _check(target, after.epoch, operators)
 
 
-def holds_any(spark: SparkSession, checkpoint: Checkpoint, fields: Fields, keys: Sequence[bytes]) -> bool:
-    """Whether one of `keys` is such a part of a key in the state; also if there is no key in it at all."""
-    is_empty = True
+def without_any(spark: SparkSession, checkpoint: Checkpoint, fields: Fields, keys: Sequence[bytes]) -> str | None:
+    """An operator, in words, that has keys, and none of `keys` as such a part of one; None: there is none."""
     for operator in operators_of(spark, checkpoint):
-        for store in _stores(spark, checkpoint, operator.id):
-            state = _state(spark, checkpoint, operator.id, store)
-            value = F.expr(_bytes(state, fields[operator.id]))
-            if not state.where(value.isin([bytearray(key) for key in keys])).isEmpty():
-                return True
-            is_empty = is_empty and state.isEmpty()
-    return is_empty
+        stores = [_state(spark, checkpoint, operator.id, store) for store in _stores(spark, checkpoint, operator.id)]
+        wanted = [bytearray(key) for key in keys]
+        known = (state.where(F.expr(_bytes(state, fields[operator.id])).isin(wanted)) for state in stores)
+        if not all(state.isEmpty() for state in stores) and all(state.isEmpty() for state in known):
+            return f"operator {operator.id} ({operator.kind})"
+    return None
+
+
+def written_otherwise(spark: SparkSession, checkpoint: Checkpoint, fields: Fields, keys: Sequence[bytes]) -> str | None:
+    """One of `keys` that is in the state as another text, in words, as `007` is if the key is a number; None: there is none.
+
+    Its records are where their own text is put, and not that of the state.
+    """
+    records = spark.createDataFrame([(bytearray(key),) for key in keys], "record BINARY")
+    for operator in operators_of(spark, checkpoint):
+        state = _state(spark, checkpoint, operator.id, _stores(spark, checkpoint, operator.id)[0])
+        part = _key_type(state).fields[fields[operator.id]]
+        if isinstance(part.dataType, StringType | BinaryType):
+            continue
+        typed = F.expr(f"try_cast(CAST(record AS STRING) AS {part.dataType.simpleString()})")
+        text = typed.cast("string").cast("binary")
+        for row in records.where(typed.isNotNull() & (text != F.col("record"))).limit(1).collect():
+            return f"{bytes(row.record)!r} is not how operator {operator.id} ({operator.kind}) writes that key"
+    return None
+
+
+def shared_key(spark: SparkSession, sources: Sequence[Checkpoint]) -> str | None:
+    """A key that is in several of the states, in words; None: there is none. As one state they would have it once."""
+    for operator in operators_of(spark, sources[0]):
+        for store in _stores(spark, sources[0], operator.id):
+            keys = [_state(spark, source, operator.id, store).select(_KEY).distinct() for source in sources]
+            both = reduce(DataFrame.unionAll, keys).groupBy(_KEY).count().where("count > 1")
+            for row in both.select(F.to_json(_KEY).alias("key")).limit(1).collect():
+                return f"{row.key} of operator {operator.id} ({operator.kind})"
+    return None
 
 
 def begin(sources: Sequence[Checkpoint], target: Path, after: EnginePosition, empty: bool) -> None:

@@ -214,6 +214,8 @@ def partitions_read(manifest: Manifest, inputs: Mapping[str, int]) -> Mapping[st
         for source in manifest.spec.sources:
             if source.table is None and source.partitioned_by != "any":
                 _check_even(source, manifest.spec.lanes, inputs)
+            elif source.table is None:
+                _check_enough(source, manifest.spec.lanes, inputs)
     return manifest.read_of(inputs)
 
 
@@ -234,6 +236,15 @@ def _check_even(source: SourceSpec, lanes: int, inputs: Mapping[str, int]) -> No
                 f"several topics, or from before and after partitions were added, may be in different lanes. Give it a "
                 f"multiple of {lanes} partitions; or set partitionedBy: any for source {source.name}, if the job keeps no "
                 "state of it"
+            )
+
+
+def _check_enough(source: SourceSpec, lanes: int, inputs: Mapping[str, int]) -> None:
+    for topic in source.topics:
+        if 0 < inputs.get(topic, 0) < lanes:
+            raise TopicMismatchError(
+                f"topic {topic} has {inputs[topic]} partitions, fewer than spec.lanes: {lanes}, so some lanes would read "
+                f"nothing of source {source.name}. Give it {lanes} partitions or more, or the job fewer lanes"
             )
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tandem.local.lane_checks import check_changeable, check_same
+from tandem.local.lane_checks import check_changeable, check_same, is_changed
 from tandem.manifest import Manifest, config_parts, find_code, load
 from tandem.process.info import RefusedError
 from tandem.protocol.values import Config, Offsets
@@ -60,6 +61,11 @@ REFUSED = {
         'sources: [{name: prices, topics: [prices], format: json, schema: "id STRING", table: {key: [id]}}, ',
         r"tables from topics cannot change: .* Set it to 2, as before",
     ),
+    "partitions of a lane": (
+        "{name: out, topic: out}",
+        "{name: out, topic: out, partitionBy: lane}",
+        r"partitionBy: lane, out\): keys would go to other partitions.* Set it to 2, as before",
+    ),
     "another sink": (
         "sinks: [",
         "sinks: [{name: files, parquet: {path: /tmp/files}}, ",
@@ -83,6 +89,13 @@ def test_lanes_that_would_read_nothing_are_refused(job: Manifest) -> None:
 def test_the_number_of_lanes_alone_may_change(job: Manifest, before: int) -> None:
     for lane in with_lanes(job, before).lanes:
         check_same(lane, begun(lane), PLAN, before)
+
+
+def test_a_log_that_another_try_has_written_is_known(job: Manifest) -> None:
+    before = begun(with_lanes(job, 2).lanes[0])
+    moved = replace(before, generation=1, digest=with_number_of_lanes(before.digest, 4), moved=True)
+    assert [is_changed(config, 4) for config in (before, moved, replace(moved, moved=False))] == [False, True, False]
+    assert not is_changed(moved, 2)
 
 
 def test_code_that_has_changed_as_well_is_refused(job: Manifest) -> None:

@@ -102,6 +102,8 @@ def test_partitions_that_are_no_multiple_of_the_lanes_are_refused_where_keys_cou
     anything = ("topics: [flights]", "topics: [flights]\n      partitionedBy: any")
     of_any = load(write(FOUR, anything)).of_lane(0)
     assert partitions_read(of_any, {"flights": 6, "weather": 4})["flights"] == range(0, 6, 4)
+    with pytest.raises(TopicMismatchError, match=r"has 2 partitions, fewer than spec\.lanes: 4"):
+        partitions_read(of_any, {"flights": 2, "weather": 4})
 
 
 def test_a_savepoint_of_each_lane_fits_that_lane_and_none_of_another_number(write: Writer, four: Manifest) -> None:

@@ -165,6 +165,26 @@ def test_the_status_says_how_many_lanes_are_ready_and_which_are_not(running: Lan
     assert "NotReady" in running.events
 
 
+@pytest.mark.parametrize(
+    ("phase", "kind", "status", "reason", "is_degraded"),
+    [
+        ("Suspended", "Ready", "False", "Suspended", False),
+        ("Suspended", "Diverged", "True", "Diverged", True),
+        ("Running", "Replicated", "False", "SingleReplica", False),
+        ("Running", "Replicated", "False", "CatchingUp", True),
+    ],
+)
+def test_lanes_that_are_as_they_should_be_are_not_degraded(
+    running: Lanes, phase: str, kind: str, status: str, reason: str, is_degraded: bool
+) -> None:
+    said = running.jobs[1]["status"]
+    one = {**said["conditions"][0], "type": kind, "status": status, "reason": reason}
+    others = [known for known in said["conditions"] if known["type"] != kind]
+    running.jobs[1]["status"] = {**said, "phase": phase, "conditions": [*others, one]}
+    running.passes()
+    assert bool(running.status.get("degradedLanes")) is is_degraded
+
+
 def test_a_lane_that_says_nothing_yet_is_not_taken_for_good() -> None:
     lanes = Lanes(whole())
     lanes.passes()
