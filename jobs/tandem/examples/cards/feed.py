@@ -26,7 +26,7 @@ def events(payments: int | None = None, seed: int = 1) -> Iterator[Event]:
         is_stolen = chance.random() < _STOLEN_SHARE
         card = chance.choice(stolen) if is_stolen else f"card-{chance.randrange(_CARDS):04}"
         amount = round(chance.uniform(400, 2_000) if is_stolen else min(399.0, chance.lognormvariate(3, 1)), 2)
-        body = {"card": card, "merchant": chance.choice(_MERCHANTS), "amount": amount}
+        body = {"id": number, "card": card, "merchant": chance.choice(_MERCHANTS), "amount": amount}
         yield Event(PAYMENTS, card.encode(), json.dumps(body, separators=(",", ":")).encode(), _BEGIN_S + number)
 
 
