@@ -29,7 +29,7 @@ def check_changeable(job: Manifest, before: int, inputs: Mapping[str, int]) -> N
         raise RefusedError(
             f"spec.lanes cannot change while rows of a lane have partitions of their own (sinks[].partitionBy: lane, "
             f"{', '.join(by_lane)}): keys would go to other partitions, and rows of one key could be read in another order. "
-            f"{back}, or accept partitionBy: key first"
+            f"{back}, or change the sink to partitionBy: key first"
         )
     few = sorted(topic for topic, partitions in inputs.items() if partitions < spec.lanes)
     if few:

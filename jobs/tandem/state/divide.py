@@ -119,9 +119,9 @@ def without_any(spark: SparkSession, checkpoint: Checkpoint, fields: Fields, key
 
 
 def written_otherwise(spark: SparkSession, checkpoint: Checkpoint, fields: Fields, keys: Sequence[bytes]) -> str | None:
-    """One of `keys` that is in the state as another text, in words, as `007` is if the key is a number; None: there is none.
+    """One of `keys` that the state has as another text, in words, as `007` where keys are numbers; None: there is none.
 
-    Its records are where their own text is put, and not that of the state.
+    Records of such a key are where a partitioner puts their own text, and not that of the state.
     """
     records = spark.createDataFrame([(bytearray(key),) for key in keys], "record BINARY")
     for operator in operators_of(spark, checkpoint):
