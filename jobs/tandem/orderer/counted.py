@@ -48,7 +48,6 @@ def sizes_before(one: Counted, end: int) -> Sizes:
     """The records before `end`, and where the counting has come to."""
     if one.to <= end:
         return Sizes(tuple(one.offsets), tuple(one.weights), one.to)
-    offsets = tuple(
-        takewhile(lambda offset: offset < end, one.offsets)
-    )  # an epoch is short, what is behind it may not be
+    # An epoch is short, and what is counted behind it may not be.
+    offsets = tuple(takewhile(lambda offset: offset < end, one.offsets))
     return Sizes(offsets, tuple(islice(one.weights, len(offsets))), end)
