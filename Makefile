@@ -14,6 +14,8 @@ EXTRAS ?= demo,dev
 OUT ?= bench/results/evaluation-$(SCALE)
 WORKERS ?= 2
 ARGS ?=
+# Where an environment forbids it, every process that a test starts would compile all of PySpark's Python again: two seconds each.
+unexport PYTHONDONTWRITEBYTECODE
 # Two files at a time, each worker with a Kafka, a ZooKeeper and a Spark of its own (3 GB). WORKERS=0: one test after the other.
 # In the order that tests/integration/conftest.py gives: by itself, files with few tests would be last, and they are long.
 INTEGRATION = $(BIN)/pytest tests/integration -n $(WORKERS) --dist loadfile --no-loadscope-reorder

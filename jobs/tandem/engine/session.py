@@ -226,8 +226,13 @@ def _java_options(conf: Mapping[str, str], process: str, more: str = "") -> str:
 
 
 def shared_classes(archive: Path) -> str:
-    """Options of the JVM that use the archive, which counts as used then; nothing is said if it does not fit."""
+    """Options of the JVM that use the archive, which counts as used then; the JVM says nothing if it does not fit."""
     if not archive.is_file():
+        _log.info(
+            "no_class_archive",
+            effect="this start takes some seconds longer, and a third of its processor time more",
+            remedy=f"once on this machine: {sys.executable} -m tandem.engine.class_archive",
+        )
         return ""
     with suppress(OSError):  # a read-only folder
         os.utime(archive)

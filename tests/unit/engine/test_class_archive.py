@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from structlog.testing import capture_logs
+
 from tandem.engine.class_archive import remove_old
 from tandem.engine.session import ARCHIVE_PREFIX, archive_of, shared_classes
 
@@ -37,3 +39,12 @@ def test_archives_that_were_used_last_stay(tmp_path: Path) -> None:
     remove_old(mine)
 
     assert sorted(tmp_path.iterdir()) == sorted([mine, others[0], oldest])
+
+
+def test_a_start_without_an_archive_says_what_would_make_it_faster(tmp_path: Path) -> None:
+    with capture_logs() as logs:
+        assert shared_classes(tmp_path / "missing.jsa") == ""
+
+    assert [(log["event"], "tandem.engine.class_archive" in log["remedy"]) for log in logs] == [
+        ("no_class_archive", True)
+    ]
