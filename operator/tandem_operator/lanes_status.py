@@ -136,6 +136,11 @@ def _summed(
         status, reason, message = said.status, said.reason, said.message
     if kind == "Progressing" and change is not None:
         status, reason, message = changing(change)
+    if kind == "Ready" and change is not None and change.stage in ("Stopping", "Dividing") and status != "True":
+        status, reason, message = (
+            "False",
+            *changing(change)[1:],
+        )  # a lane's words would name the lane's own spec.suspend
     if kind == "Progressing" and trouble:
         status, reason, message = "False", "ApiRefused", trouble[:4096]
     before = _condition(old, kind)

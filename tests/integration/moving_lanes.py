@@ -28,6 +28,14 @@ from pyspark.sql import functions as F
 def job(events):
     return events.groupBy("key").count().select("key", F.col("count").cast("string").alias("value"))
 """
+WINDOWS = """
+from pyspark.sql import functions as F
+
+def job(events):
+    counts = events.withWatermark("timestamp", "1 second").groupBy("key", F.window("timestamp", "1 hour")).count()
+    return counts.select("key", F.col("count").cast("string").alias("value"))
+"""
+UPDATES = {"file": "job.py", "outputMode": "update"}
 KEYS = 12
 PATIENCE_S = 400.0
 KILLED_AT = """
@@ -48,9 +56,11 @@ change_lanes(load(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[4]), say)
 class Counting:
     """A count per key, run by `tandem run`, fed all the time. `sent`: key → how many records."""
 
-    def __init__(self, folder: Path, cluster: Cluster, place: Callable[[str], int] | None = None) -> None:
+    def __init__(
+        self, folder: Path, cluster: Cluster, place: Callable[[str], int] | None = None, code: str = COUNT
+    ) -> None:
         """`place` : key → partition, when `may_feed` is set; None: where a producer puts it, at once."""
-        self.folder, self.cluster = folder, cluster
+        self.folder, self.cluster, self.code = folder, cluster, code
         self.name = f"moving-{uuid.uuid4().hex[:6]}"
         self.manifest = folder / "job" / "job.yaml"
         self.sent: dict[str, int] = defaultdict(int)
@@ -66,8 +76,8 @@ class Counting:
     def set_lanes(self, lanes: int, folder: str = "job", **spec: object) -> None:
         sinks = [{"name": "counts", "topic": f"{self.name}-counts"}]
         ordering = {"mode": "heartbeat", "generators": 1}
-        settings = {"sinks": sinks, "ordering": ordering, "replicas": 1, "lanes": lanes, **spec}
-        write_manifest(self.folder / folder, self.cluster, self.name, COUNT, **settings)
+        settings = {"sinks": sinks, "ordering": ordering, "replicas": 1, "lanes": lanes, "job": UPDATES, **spec}
+        write_manifest(self.folder / folder, self.cluster, self.name, self.code, **settings)
 
     def _feed(self) -> None:
         producer = Producer({"bootstrap.servers": self.cluster.kafka.bootstrap, "enable.idempotence": True})

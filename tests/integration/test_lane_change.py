@@ -5,15 +5,17 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from shutil import rmtree
 
 import pytest
+from confluent_kafka import Producer
 
 from integration.command import completed
 from integration.counting_lanes import refused
-from integration.moving_lanes import PATIENCE_S, Counting
+from integration.moving_lanes import PATIENCE_S, WINDOWS, Counting
 from integration.workload import Cluster
 from tandem.devservers import KafkaBroker, ZooKeeperServer
 from tandem.manifest import load
@@ -140,6 +142,53 @@ def test_what_only_the_logs_and_the_state_show_is_refused_while_the_lanes_run(pl
         assert wait_until(lambda: "has published nothing yet" in check(), Deadline(PATIENCE_S), 1), said
         counting.may_feed.set()
         assert wait_until(lambda: "nobody knows which keys" in check(), Deadline(PATIENCE_S), 1), said
+
+
+@pytest.fixture
+def windows(tmp_path: Path) -> Iterator[Counting]:
+    """Nobody feeds it."""
+    with KafkaBroker(tmp_path / "kafka") as kafka, ZooKeeperServer(tmp_path / "zookeeper") as zookeeper:
+        made = Counting(tmp_path, Cluster(kafka, zookeeper), lambda _: 0, WINDOWS)
+        try:
+            yield made
+        finally:
+            made.end_feeding()
+
+
+def test_a_lane_that_is_minutes_behind_reads_to_the_end_before_it_becomes_part_of_another(windows: Counting) -> None:
+    counting = windows
+    now_ms = time.time_ns() // 1_000_000
+    times = {"k0": (0, now_ms), "k1": (1, now_ms - 600_000)}
+
+    def send_and_await(*keys: str) -> None:
+        send(*keys)
+        assert wait_until(lambda: counting.has_counted(sent), Deadline(PATIENCE_S), 0.5), (counting.counts(), sent)
+
+    def send(*keys: str) -> None:
+        producer = Producer({"bootstrap.servers": counting.cluster.kafka.bootstrap})
+        for key in keys:
+            partition, at_ms = times[key]
+            producer.produce(f"{counting.name}-in", b"", key, partition, timestamp=at_ms)
+            sent[key] = sent.get(key, 0) + 1
+        assert producer.flush(30) == 0
+
+    sent: dict[str, int] = {}
+    send("k0", "k1")
+    with counting.running():
+        for _ in range(3):  # a watermark is that of the epochs before
+            send_and_await("k0", "k1")
+    send("k1")
+    counting.set_lanes(1)
+    ended = tandem_lanes(counting.manifest)
+    said = "lane 1 is 10 minutes behind lane 0, by their watermarks, and has 1 record to read"
+    assert (ended.returncode, said in " ".join(ended.stderr.split())) == (ExitCode.REFUSED, True), ended.stderr
+    counting.set_lanes(2)
+    with counting.running():
+        send_and_await()
+    counting.set_lanes(1)
+    ended = tandem_lanes(counting.manifest)
+    assert ended.returncode == ExitCode.OK, ended.stderr
+    counting.check_once_and_in_order()
 
 
 def test_a_change_that_is_killed_leaves_the_lanes_as_they_were_and_can_be_tried_again(counting: Counting) -> None:

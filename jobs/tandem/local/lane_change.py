@@ -36,6 +36,7 @@ from tandem.local.lane_states import (
     savepoint_name,
     stored_state,
 )
+from tandem.local.lane_times import check_times, unread
 from tandem.manifest import Manifest, config_parts, find_code
 from tandem.manifest.identity import parts_of
 from tandem.process.info import RefusedError
@@ -145,6 +146,8 @@ class _Change:
         scratch.mkdir()
         found = [exact_state(log, work / "before" / str(number)) for number, log in enumerate(logs)]
         states = States({n: state for n, state in enumerate(found) if state is not None}, count, self._before)
+        newest = self._topics.ends(self._inputs())
+        check_times(states, {number: unread(log.ends, newest) for number, log in enumerate(logs)})
         keeps_state = any(any(state.folder.glob("state/*/_metadata")) for state in states.all)
         if keeps_state and engine_of(parts_of(logs[0].config.digest)):
             raise RefusedError(REAL_TIME)

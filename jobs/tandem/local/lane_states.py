@@ -144,9 +144,9 @@ class States:
         """Of all lanes, in their order."""
         return tuple(self.exact[lane] for lane in sorted(self.exact))
 
-    def sources(self, lane: int) -> tuple[Checkpoint, ...]:
-        """Whose states may have keys of that new lane."""
-        return tuple(self.exact[old] for old in came_from(lane, self.lanes, self.before) if old in self.exact)
+    def sources(self, lane: int) -> Mapping[int, Checkpoint]:
+        """The states, by lane before, that may have keys of that new lane."""
+        return {old: self.exact[old] for old in came_from(lane, self.lanes, self.before) if old in self.exact}
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,7 @@ def make_state(
     spark: SparkSession, states: States, lane: int, target: Path, after: EnginePosition, belongs: Belongs | None
 ) -> None:
     """The state of a new lane, in the folder `target`. Raises `DivideError`."""
-    sources = states.sources(lane)
+    sources = tuple(states.sources(lane).values())
     divide(spark, sources or states.all[:1], target, after, belongs, empty=not sources)
 
 

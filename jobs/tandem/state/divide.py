@@ -107,6 +107,13 @@ def divide(
     _check(target, after.epoch, operators)
 
 
+def watermark_ms(checkpoint: Checkpoint) -> int | None:
+    """Of a state (event time, Unix, ms); 0: no time was seen, or the job has none; None: the job has several watermarks."""
+    if (checkpoint.folder / WATERMARKS / str(checkpoint.batch)).exists():
+        return None
+    return int(json.loads(_line(checkpoint, "commits", 1)).get("nextBatchWatermarkMs", 0))
+
+
 def without_any(spark: SparkSession, checkpoint: Checkpoint, fields: Fields, keys: Sequence[bytes]) -> str | None:
     """An operator, in words, that has keys, and none of `keys` as such a part of one; None: there is none."""
     for operator in operators_of(spark, checkpoint):

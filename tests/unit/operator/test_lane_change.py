@@ -257,6 +257,15 @@ def test_a_job_whose_number_cannot_change_goes_on_as_it_was(fails: str) -> None:
     assert "it is not so" in said["Progressing"]["message"]
 
 
+def test_who_waits_for_a_change_is_not_asked_to_resume_a_job_that_he_did_not_suspend() -> None:
+    changing = Changing()
+    changing.until("Dividing")
+    changing.world.passes()
+    said = {one["type"]: one for one in changing.world.job["status"]["conditions"]}
+    assert (said["Ready"]["status"], said["Ready"]["reason"]) == ("False", "LanesChange")
+    assert "The number of lanes changes from 2 to 4" in said["Ready"]["message"]
+
+
 def test_a_number_that_is_refused_costs_no_listing_of_all_lanes_with_each_pass() -> None:
     changing = Changing()
     changing.fails = "check"

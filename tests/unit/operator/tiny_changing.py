@@ -58,8 +58,8 @@ class Changing:
     def moves(self) -> None:
         """The lanes and tasks do what they are asked for, and the watches tell."""
         for lane in self.lanes():
-            phase = "Suspended" if lane["spec"].get("suspend") else "Running"
-            status = {"phase": phase, "observedGeneration": 1, "conditions": conditions("True")}
+            phase, ready = ("Suspended", "False") if lane["spec"].get("suspend") else ("Running", "True")
+            status = {"phase": phase, "observedGeneration": 1, "conditions": conditions(ready)}
             self.world.api.put({**lane, "metadata": {**lane["metadata"], "generation": 1}, "status": status})
         for pod in self.tasks():
             is_check = "--check" in pod["spec"]["containers"][0]["args"]
