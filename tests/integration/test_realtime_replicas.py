@@ -66,7 +66,7 @@ def test_counts_of_a_replica_that_is_killed_report_every_record_once(
 ) -> None:
     cluster, name = Cluster(kafka, zookeeper), f"real-time-{uuid.uuid4().hex[:6]}"
     # Enough for a barrier before the kill, and no more: whoever comes back has to catch up beside them, on two busy cores.
-    ordering = {"mode": "leader", "minEpochInterval": "20ms", "barrierInterval": "2s"}
+    ordering = {"mode": "leader", "minEpochInterval": "100ms", "barrierInterval": "2s"}
     with running(tmp_path, cluster, name, code=COUNTS, engine="realTime", ordering=ordering) as workload:
         workload.flows_on(1_000)
         publisher, _ = workload.publisher_and_other()

@@ -103,3 +103,22 @@ def test_a_table_that_changes_where_it_is_read_stops_the_query(spark: SparkSessi
     with pytest.raises(StreamingQueryException, match="ChangedTableException"):
         job.run(2, [Record(b"c", b"k")])
     job.stop()
+
+
+@pytest.mark.parametrize("table", ["files", "range", "rows"])
+def test_state_behind_a_join_with_a_table_of_any_kind(spark: SparkSession, folders: Iterator[Path], table: str) -> None:
+    folder = next(folders)
+    folder.mkdir()
+    file = folder / "names.csv"
+    file.write_text("k,one\nj,two\n")
+    names = {
+        "files": lambda: spark.read.csv(str(file)),
+        "range": lambda: spark.range(1).selectExpr("'k' AS _c0", "'one' AS _c1"),
+        "rows": lambda: spark.createDataFrame([("k", "one")], "_c0 STRING, _c1 STRING"),
+    }[table]()
+    job = Job(spark, folder / "job", [raw_source()], [kafka_sink()], real_time=True)
+    events = job.sources["events"].selectExpr("*", "CAST(key AS STRING) AS _c0")
+    job.start(running_count(events.join(F.broadcast(names), "_c0")), requested="update")
+    assert values(job.run(0, ONE)) == ["1"]
+    assert values(job.run(1, ONE)) == ["2"]
+    job.stop()

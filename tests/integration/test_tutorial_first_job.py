@@ -9,7 +9,7 @@ import pytest
 from integration.terminals import Terminals, opened, shows, totals
 from tandem.process.info import ExitCode
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(1_500)]
+pytestmark = [pytest.mark.integration, pytest.mark.thorough, pytest.mark.timeout(1_500)]
 
 
 def test_a_first_job_and_its_kill(tmp_path: Path, topic_prefix: str) -> None:

@@ -41,12 +41,13 @@ def plan_facts(frame: DataFrame, mode: str) -> PlanFacts:
 
 
 def how_joined(frame: DataFrame) -> Facts:
-    """That a plan in micro-batches joins its stream with a table the same way in every epoch.
+    """That a plan in micro-batches sends its tables to the stream's rows, which keep their order, in every epoch.
 
-    Earlier versions of Tandem chose a way for each epoch, by its size, and another way may give its rows in another order.
+    Earlier versions of Tandem chose a way for each epoch, by its size; then one that sent the stream's rows to all but small
+    tables, which gave those of a key in reverse order.
     """
     plan: Any = frame._jdf.queryExecution().analyzed()
-    return {"the way in which tables are joined (see the release of Tandem)": "one"} if any(_joins(plan)) else {}
+    return {"the way in which tables are joined (see the release of Tandem)": "sent"} if any(_joins(plan)) else {}
 
 
 def how_ordered(frame: DataFrame) -> Facts:

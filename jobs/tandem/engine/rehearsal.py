@@ -53,7 +53,8 @@ class Rehearsal:
 
         They end in batches where the log has common barriers: a watermark moves only there. `checkpoint` is the caller's to
         spoil; `fetcher` stands at `after`, and is closed in the end. Raises
-        `StateUnusableError`, `LostInputError`, `ReadTimeoutError`.
+        `StateUnusableError`, `LostInputError`, `ReadTimeoutError`; `TimeoutError` if an epoch lasts, which says nothing of
+        the state.
         """
         give_own_identity(checkpoint)
         query = self._job.spare
@@ -94,7 +95,7 @@ class Rehearsal:
         except GivenUpError as error:
             if stopped():
                 return None
-            raise StateUnusableError(f"epoch {cut.epoch} took longer than {self._timeout_s:.0f} s") from error
+            raise TimeoutError(f"epoch {cut.epoch} took longer than {self._timeout_s:.0f} s") from error
         except (StreamingQueryException, RuntimeError) as error:
             if self._job.leaves_letters and record_fault(error) is not None:
                 return None

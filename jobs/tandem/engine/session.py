@@ -45,6 +45,8 @@ _CHEAP = {
     # An epoch has few rows: compiling code for it costs more than interpreting it.
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    # Another job of Spark's in each epoch, to read less of it: a stream counts as large.
+    "spark.sql.optimizer.runtime.bloomFilter.enabled": "false",
     "spark.broadcast.compress": "false",
     "spark.shuffle.compress": "false",
     "spark.shuffle.spill.compress": "false",

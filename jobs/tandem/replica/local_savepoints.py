@@ -4,6 +4,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from tandem.snapshots import Savepoints, SnapshotStore
+from tandem.snapshots.savepoints import path_of
 
 LINEAGE = "lineage"
 """The file in an incarnation's folder that says what its state comes from: `Config.lineage`."""
@@ -16,8 +17,8 @@ def local_savepoints(directory: Path, name: str) -> Savepoints:
 
 
 def is_local(directory: Path, name: str) -> bool:
-    """Whether there is a savepoint of that name."""
-    return (directory / _SAVEPOINTS / name).is_dir()
+    """Whether there is a savepoint of that name, and not what is left of one that could not be finished."""
+    return (directory / _SAVEPOINTS / name / path_of(name)).is_file()
 
 
 def checkpoints_of(directory: Path, lineages: Collection[str]) -> list[Path]:

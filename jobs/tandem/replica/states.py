@@ -179,6 +179,7 @@ class States:
         checkpoints = self.checkpoints()
         found = newest_compared(checkpoints, last_published)
         local = -1 if found is None else found.position.epoch
+        mine = max(local, followed.followed if followed.followed <= last_published else -1)
         distances = Distances.between(max(followed.epochs_a_batch, 1 if found is None else found.epochs))
         for source in sources(last_published, local, followed.followed, self._store is not None, distances):
             position = None
@@ -188,7 +189,7 @@ class States:
                     _log.info("followed_state_used", epoch=position.epoch, last_published=last_published)
             elif source is Source.STORE:
                 try:
-                    position = self._newest_stored(last_published, local)
+                    position = self._newest_stored(last_published, mine)
                 except SnapshotStoreError as error:
                     away = error
                     _log.warning("snapshot_store_away", reason=str(error), effect="state is looked for elsewhere")

@@ -2,7 +2,8 @@
 
 from tandem.shipping.bases import Bases, FirstOf, LocalBases, StoredBases, Wanted
 from tandem.shipping.errors import DeltaError, DeltaGapError, ShippingError, UnknownStateError
-from tandem.shipping.follower import Follower, FollowerSettings
+from tandem.shipping.follower import Follower
+from tandem.shipping.settings import FollowerSettings
 from tandem.shipping.shipper import ShippedState, Shipper, ShipperSettings
 from tandem.shipping.state import FollowedState
 from tandem.shipping.values import Delta, DeltaFile, StateIdentity

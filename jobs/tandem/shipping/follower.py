@@ -9,7 +9,6 @@ import shutil
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from tandem.checkpoint.position import EnginePosition
@@ -21,36 +20,17 @@ from tandem.protocol.values import Marker
 from tandem.shipping.bases import Bases, Wanted
 from tandem.shipping.digests import Digests
 from tandem.shipping.errors import DeltaError, DeltaGapError
+from tandem.shipping.looking import Look, Spawn, on_a_thread
 from tandem.shipping.reading import FOLLOWING, Reading
+from tandem.shipping.settings import FollowerSettings
 from tandem.shipping.state import FollowedState
-from tandem.shipping.values import Delta, StateIdentity, decode_delta
+from tandem.shipping.values import Delta, decode_delta
 from tandem.waits import Task
 
 _log = get_logger(__name__)
 
 _MUCH_SHORTER = 0.7
 _MOST_WAITING_BYTES = 64 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class FollowerSettings:
-    """`identity`: whose state; that of another job, configuration or format is not used.
-
-    `generation`: whose digests a proof is compared with; markers of others only say that an epoch is published.
-
-    `longest_chain`: with so many changes after its full state, a shorter base is looked for, every `shorten_every_ms`;
-    and a newer one, while so many batches' epochs are published whose deltas have not come.
-
-    `retry_ms`: how often a base is looked for while one is needed.
-    """
-
-    commits_topic: str
-    checkpoints_topic: str
-    identity: StateIdentity
-    generation: int = 0
-    longest_chain: int = 30
-    shorten_every_ms: float = 5_000.0
-    retry_ms: float = 1_000.0
 
 
 class Follower:
@@ -61,6 +41,7 @@ class Follower:
     on_followed : called with each epoch that the state has come to.
     clock_ms : any monotonic clock.
     task : says what following waits for.
+    spawn : by what a shorter base is looked for.
     """
 
     def __init__(
@@ -72,8 +53,10 @@ class Follower:
         on_followed: Callable[[int], None] = lambda _: None,
         clock_ms: Callable[[], float] = lambda: time.monotonic() * 1000,
         task: Task | None = None,
+        spawn: Spawn = on_a_thread,
     ) -> None:
         self._task = task or Task()
+        self._look = Look(spawn)
         self._settings = settings
         self._bases = bases
         self._folder = folder
@@ -192,13 +175,25 @@ class Follower:
         """Apply what may be applied, and look for a base if one is needed. Raises `UnknownStateError`."""
         while self._apply_next():
             pass
+        self._take_found()
         now = self._clock_ms()
         if self._reading.is_stopped or now < self._look_ms or not self._wants_base():
             return
-        self._task.begins(FOLLOWING, "a base, from this machine or the snapshot store")
-        self._look()
-        needed = self._state is None or self._gap
-        self._look_ms = self._clock_ms() + (self._settings.retry_ms if needed else self._settings.shorten_every_ms)
+        if self._must_move_on():
+            self._task.begins(FOLLOWING, "a base, from this machine or the snapshot store")
+            self._go_on_from(self._bases.newest(*self._wanted(must_move_on=True)), must_move_on=True)
+            needed = self._state is None or self._gap
+            self._look_ms = self._clock_ms() + (self._settings.retry_ms if needed else self._settings.shorten_every_ms)
+        elif not self._look.is_under_way:
+            wanted = self._wanted(must_move_on=False)
+            self._look.begin(lambda: self._bases.newest(*wanted))
+            self._take_found()
+
+    def _take_found(self) -> None:
+        """Go on from the shorter base that was found meanwhile, if it still is one."""
+        if (found := self._look.ended()) is not None:
+            self._go_on_from(*found, must_move_on=False)
+            self._look_ms = self._clock_ms() + self._settings.shorten_every_ms
 
     def begin(self) -> None:
         """Deltas are about to be read, from where the state stands. Called by the thread."""
@@ -257,9 +252,8 @@ class Follower:
             return True
         return self._last_published - self.epoch > self._settings.longest_chain * self._state.epochs_a_batch
 
-    def _look(self) -> None:
-        """Look for a base, and go on from it; what is known of later epochs is kept."""
-        must_move_on = self._must_move_on()
+    def _wanted(self, must_move_on: bool) -> tuple[Wanted, Path]:
+        """The base to look for, and the new folder for it."""
         newer_than = max(self._newer_than, self.epoch if must_move_on else -1)
         self._number += 1
         wanted = Wanted(newer_than, self.published)
@@ -267,7 +261,10 @@ class Follower:
             shorter_than = math.inf if must_move_on else self._state.chain * _MUCH_SHORTER
             at, epochs = self._state.position.epoch, self._state.epochs_a_batch
             wanted = Wanted(newer_than, self.published, self._state.folder, at, shorter_than, epochs)
-        state = self._bases.newest(wanted, self._folder / f"state-{self._number}")
+        return wanted, self._folder / f"state-{self._number}"
+
+    def _go_on_from(self, state: FollowedState | None, must_move_on: bool) -> None:
+        """From a base that was found; what is known of later epochs is kept."""
         if state is None:
             return
         base = state.position.epoch
@@ -293,6 +290,7 @@ class Follower:
 
     def _end(self) -> None:
         self._reading.stop()
+        self._look.give_up()
         with self._news:
             self._ended = True
             self._news.notify_all()

@@ -41,9 +41,17 @@ def newest_first(manifests: Iterable[SnapshotManifest]) -> list[SnapshotManifest
 
 
 def to_retire(manifests: Sequence[SnapshotManifest], retention: Retention, now_ms: int) -> list[SnapshotManifest]:
-    """Those that are neither among the newest nor young. `manifests` are in the order of `newest_first`."""
+    """Those that are neither among the newest nor young. `manifests` are in the order of `newest_first`.
+
+    Of the state that the newest one in time is of, the newest are those of the latest epochs. Of others they are so in time:
+    those of a job that was deleted and begun again may be of later epochs than all that follow.
+    """
     oldest = now_ms - retention.age_ms
-    return [manifest for manifest in manifests[retention.count :] if manifest.taken_at_ms < oldest]
+    last = max(manifests, key=lambda manifest: manifest.taken_at_ms, default=None)
+    same = [one for one in manifests if last is not None and one.config_digest == last.config_digest]
+    others = sorted((one for one in manifests if one not in same), key=lambda one: one.taken_at_ms, reverse=True)
+    stay = {one.name for one in [*same, *others][: retention.count]}
+    return [one for one in manifests if one.name not in stay and one.taken_at_ms < oldest]
 
 
 def older_than(files: Mapping[str, RemoteFile], grace_ms: int, now_ms: int) -> list[str]:

@@ -175,9 +175,8 @@ class Snapshotter:
             if stands_at <= self._saved and (stands_at >= 0 or self._saved < 0):
                 return began + min(_LOOK_AGAIN_MS, self._settings.interval_ms)
             self._task.begins("the next snapshot", "an answer of the snapshot store")
-            newest = self._store.newest()
-            is_mine = newest is not None and newest.config_digest == self._identity.config_digest
-            self._saved = newest.epoch if newest is not None and is_mine else -1
+            newest = self._store.newest((self._identity.config_digest,))
+            self._saved = -1 if newest is None else newest.epoch
             apart_ms = self._settings.apart_ms(self._own_ms, began)
             if self._is_last and self._saved >= epoch:
                 pass

@@ -89,3 +89,9 @@ def test_a_store_that_is_away_is_no_lost_savepoint(job: Manifest, tmp_path: Path
         RefusedError, match=r"there is no savepoint generation-2: there are generation-1\. If it is lost"
     ):
         mine.fitting_savepoint("generation-2", {})
+
+
+def test_what_is_left_of_a_savepoint_on_this_machine_hides_none_in_the_store(job: Manifest, tmp_path: Path) -> None:
+    (tmp_path / "savepoints" / "generation-1" / "objects").mkdir(parents=True)
+    with pytest.raises(RefusedError, match="source flights is gone"):  # as the one in the store says
+        states(job, tmp_path).fitting_savepoint("generation-1", {})

@@ -103,3 +103,22 @@ def test_a_job_that_has_published_nothing_begins_whether_or_not_the_store_is_the
 ) -> None:
     faults.set(Away(1))
     assert states(folder, "orders.replica-0.aaaa").restore(-1, Nothing(), Task()) == EnginePosition()
+
+
+class Standby(Nothing):
+    """That has followed the state up to an epoch."""
+
+    def __init__(self, epoch: int) -> None:
+        self.followed = epoch
+
+    def hand_over(self, target: Path) -> EnginePosition | None:
+        begin_after(target, EnginePosition(self.followed, 10 * self.followed))
+        return EnginePosition(self.followed, 10 * self.followed)
+
+
+@pytest.mark.parametrize("followed", [6, 7, 8])
+def test_the_store_is_not_asked_for_what_a_standby_has_followed(folder: Path, followed: int) -> None:
+    mine = states(folder, "orders.replica-0.aaaa")
+    newest = max(7, followed)
+    assert mine.restore(500, Standby(followed)) == EnginePosition(newest, 10 * newest)
+    assert (mine.checkpoint / "state").exists() == (followed < 7), "it was downloaded"

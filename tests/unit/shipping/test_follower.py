@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -12,7 +14,16 @@ from tandem.kafka.client import KafkaConnection
 from tandem.kafka.tail import Record
 from tandem.protocol.codec import encode_marker
 from tandem.protocol.values import Marker
-from tandem.shipping import Delta, Follower, FollowerSettings, StateIdentity
+from tandem.shipping import (
+    Delta,
+    FollowedState,
+    Follower,
+    FollowerSettings,
+    StateIdentity,
+    UnknownStateError,
+    Wanted,
+)
+from tandem.shipping.looking import Spawn
 from tandem.shipping.values import encode_delta
 from tandem.snapshots.local import pin
 from unit.shipping.builders import IDENTITY, FolderBases, checkpoint_with, contents, delta_of, empty_archive
@@ -23,7 +34,7 @@ EPOCHS = 60
 class Followed:
     """A follower without its thread; records come from the test, and time passes at each look."""
 
-    def __init__(self, folder: Path, bases: FolderBases) -> None:
+    def __init__(self, folder: Path, bases: FolderBases, spawn: Spawn = lambda call: call()) -> None:
         now = count(0, 10_000)
         self.steps: list[int] = []
         self.follower = Follower(
@@ -33,6 +44,7 @@ class Followed:
             folder / "followed",
             self.steps.append,
             lambda: float(next(now)),
+            spawn=spawn,
         )
         self.folder = folder
 
@@ -191,6 +203,64 @@ def test_a_long_chain_is_given_up_for_a_shorter_base_without_going_back(
     assert "state/0/0/30.zip" in files
     assert "state/0/0/30.changelog" not in files
     assert "state/0/0/42.changelog" in files
+
+
+@pytest.fixture
+def slow(tmp_path: Path, active: Path, bases: FolderBases) -> tuple[Followed, list[Callable[[], None]]]:
+    """One that follows from epoch 5 to 39, and looks that a test makes when it likes."""
+    looks: list[Callable[[], None]] = []
+    followed = Followed(tmp_path, bases, looks.append)
+    bases.offer(active, 5)
+    followed.published(*range(EPOCHS))
+    for epoch in range(6, 40):
+        followed.shipped(delta_of(active, epoch))
+    for store in ("0", "1"):
+        (active / f"state/0/{store}/30.zip").write_bytes(empty_archive())
+    bases.offer(active, 35)
+    return followed, looks
+
+
+def test_a_store_that_does_not_answer_holds_up_no_delta(
+    active: Path, slow: tuple[Followed, list[Callable[[], None]]]
+) -> None:
+    followed, looks = slow
+    assert (followed.follower.epoch, len(looks)) == (39, 1)
+    followed.shipped(delta_of(active, 40), delta_of(active, 41))
+    assert (followed.follower.epoch, len(looks)) == (41, 1), "one look at a time"
+    looks.pop()()
+    followed.shipped(delta_of(active, 42))
+    assert followed.follower.epoch == 42
+    files = followed.files()
+    assert "state/0/0/30.changelog" not in files, "the base was found meanwhile"
+    assert "state/0/0/43.changelog" in files
+
+
+def test_a_base_that_is_found_when_nobody_follows_any_more_is_removed(
+    slow: tuple[Followed, list[Callable[[], None]]],
+) -> None:
+    followed, looks = slow
+    followed.files()
+    looks.pop()()
+    assert not any((followed.folder / "followed").glob("*/commits/*"))
+
+
+def test_what_a_look_raises_is_raised_where_it_is_taken(tmp_path: Path, active: Path) -> None:
+    class Unknown(FolderBases):
+        def newest(self, wanted: Wanted, folder: Path) -> FollowedState | None:
+            if wanted.shorter_than < math.inf:
+                raise UnknownStateError("of another Spark")
+            return super().newest(wanted, folder)
+
+    looks: list[Callable[[], None]] = []
+    bases = Unknown()
+    followed = Followed(tmp_path, bases, looks.append)
+    bases.offer(active, 5)
+    followed.published(*range(EPOCHS))
+    for epoch in range(6, 40):
+        followed.shipped(delta_of(active, epoch))
+    looks.pop()()
+    with pytest.raises(UnknownStateError, match="another Spark"):
+        followed.shipped(delta_of(active, 40))
 
 
 def test_state_that_was_found_wrong_is_dropped_and_its_base_not_used_again(

@@ -40,6 +40,7 @@ class Followed:
             self.bases,
             folder / "followed",
             clock_ms=lambda: float(next(now)),
+            spawn=lambda call: call(),
         )
 
     def published(self, last: int, first: int = 0) -> None:

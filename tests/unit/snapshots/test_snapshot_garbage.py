@@ -45,8 +45,18 @@ def test_the_newest_and_the_young_are_retained() -> None:
     assert to_retire(manifests, Retention(count=9, age_ms=0), NOW_MS) == []
 
 
-def _taken(epoch: int, at_ms: int) -> SnapshotManifest:
-    return SnapshotManifest(**asdict(head(epoch, at_ms)), files=(SnapshotFile("a", hash_of(b""), 0, "00000000"),))
+def test_what_a_job_left_that_was_deleted_takes_no_place_of_the_one_that_followed() -> None:
+    left = [_taken(epoch, NOW_MS - 5_000 - epoch, "before") for epoch in (900, 800, 700)]
+    mine = [_taken(epoch, NOW_MS - 1_000 - ago) for epoch, ago in ((3, 0), (2, 10), (1, 20))]
+    for retention, names in ((3, left), (2, [*left, mine[2]])):
+        assert to_retire([*left, *mine], Retention(count=retention, age_ms=0), NOW_MS) == names
+    assert to_retire([*left, *mine[:1]], Retention(count=2, age_ms=0), NOW_MS) == left[:2], "the newest of them stays"
+
+
+def _taken(epoch: int, at_ms: int, config: str = "c") -> SnapshotManifest:
+    return SnapshotManifest(
+        **asdict(head(epoch, at_ms, config=config)), files=(SnapshotFile("a", hash_of(b""), 0, "00000000"),)
+    )
 
 
 def test_at_least_one_snapshot_is_retained() -> None:

@@ -69,6 +69,18 @@ def test_a_clock_that_is_set_back_does_not_put_the_next_one_off(start: Start, ro
     assert [epoch for epoch, _ in taken_by(root)] == [4, 3, 1], "2 is retired; 1 is from the future, and not old yet"
 
 
+def test_a_snapshot_of_another_state_puts_none_off(start: Start, root: Path, tmp_path: Path, clock: Clock) -> None:
+    other = head(900, clock.now_ms - 1, config="before")
+    SnapshotStore(str(root)).save(other, fill(tmp_path / "other", epoch_files(900)))
+    one, two = start("replica-0"), start("replica-1")
+    one.publish(1)
+    until(lambda: (1, "j.replica-0.1a") in taken_by(root), "its first one")
+    fill(two.checkpoint, epoch_files(1))
+    two.snapshotter.offer_of_another(1)
+    until(lambda: two.snapshotter.is_waiting, "it has looked")
+    assert len(taken_by(root)) == 2, "one snapshot is enough"
+
+
 def test_an_epoch_that_spark_commits_a_little_later_is_waited_for(start: Start, root: Path, clock: Clock) -> None:
     replica = start()
     for path in ("offsets/0", "commits/0"):

@@ -12,6 +12,7 @@ import org.apache.spark.sql.execution.SortExec;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.UnionExec;
 import org.apache.spark.sql.execution.datasources.v2.RealTimeStreamScanExec;
+import org.apache.spark.sql.execution.exchange.BroadcastExchangeExec;
 import org.apache.spark.sql.execution.exchange.ENSURE_REQUIREMENTS$;
 import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec;
 import org.apache.spark.sql.execution.streaming.operators.stateful.SessionWindowStateStoreSaveExec;
@@ -117,6 +118,7 @@ public final class OnePartition extends AbstractFunction1<SparkSession, Columnar
   private static boolean isOne(SparkPlan plan) {
     if (plan instanceof ShuffleExchangeExec || plan instanceof CoalesceExec) return intoOne(plan);
     if (plan instanceof UnionExec) return false;
+    if (plan instanceof BroadcastExchangeExec) return true; // it is sent to wherever the other rows are
     Iterator<SparkPlan> each = plan.children().iterator();
     if (!each.hasNext()) return plan instanceof LocalTableScanExec || plan instanceof RealTimeStreamScanExec;
     while (each.hasNext()) {

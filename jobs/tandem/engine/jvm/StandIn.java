@@ -22,7 +22,7 @@ import scala.reflect.ClassTag$;
 /** In a leaf by which `EpochStrategy` knows it: for the whole `plan`, for an epoch's `records`, or for the rows of a table. */
 final class StandIn extends RDD<InternalRow> {
   private static final long serialVersionUID = 1L;
-  private static final long BYTES = 1L << 16; // a hundred records or so; and a table is sent to where the stream's rows are
+  private static final long BYTES = 1L << 16; // a table is sent to where the stream's rows are
 
   final transient StandingPlan plan;
   final transient Supplier<InternalRow[]> records;
@@ -35,10 +35,12 @@ final class StandIn extends RDD<InternalRow> {
 
   /**
    * A leaf that the optimiser does not look into. To it every epoch, and every table, is as large, so that joins are made the
-   * same way, and give their rows in the same order, however many rows come.
+   * same way, and give their rows in the same order, however many rows come. A stream is too large to be sent to a table, as
+   * Spark's own streams are: a hash table of its rows would give those of a key in reverse order.
    */
   LogicalPlan leaf(Seq<Attribute> output, boolean isStreaming, SparkSession session) {
-    Statistics size = new Statistics(BigInt.apply(BYTES), Option.empty(), AttributeMap$.MODULE$.empty(), false);
+    long bytes = isStreaming ? session.sessionState().conf().defaultSizeInBytes() : BYTES;
+    Statistics size = new Statistics(BigInt.apply(bytes), Option.empty(), AttributeMap$.MODULE$.empty(), false);
     return new LogicalRDD(output, this, LogicalRDD.apply$default$3(), LogicalRDD.apply$default$4(), isStreaming,
         Option.empty(), session, Option.apply(size), Option.empty(), false);
   }

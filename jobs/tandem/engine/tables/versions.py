@@ -5,13 +5,12 @@ behind batch v - 1; `v.delta` has the changes since the version before (nothing,
 `v.snapshot` has the whole table, from which versions are read on.
 """
 
-import os
 from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
 
-from tandem.checkpoint.folders import TABLES
+from tandem.checkpoint.folders import TABLES, link
 from tandem.engine.tables.content import changed, empty
 from tandem.jobapi.errors import JobError
 from tandem.manifest.spark_settings import RETAINED_BATCHES
@@ -72,7 +71,7 @@ class TableVersions:
         if self._has_changed or not self._last_full:
             self._put(f"{version}{_FULL}", content)
         else:
-            os.link(self._folder / f"{self._last_full}{_FULL}", self._folder / f"{version}{_FULL}")
+            link(self._folder / f"{self._last_full}{_FULL}", self._folder / f"{version}{_FULL}")
         self._last_full, self._has_changed = version, False
         self._forget_before(version - RETAINED_BATCHES)
 
