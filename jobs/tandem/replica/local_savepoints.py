@@ -3,8 +3,7 @@
 from collections.abc import Collection
 from pathlib import Path
 
-from tandem.snapshots import Savepoints, SnapshotStore
-from tandem.snapshots.savepoints import path_of
+from tandem.snapshots import Savepoints, SnapshotStore, savepoint_path
 
 LINEAGE = "lineage"
 """The file in an incarnation's folder that says what its state comes from: `Config.lineage`."""
@@ -18,7 +17,7 @@ def local_savepoints(directory: Path, name: str) -> Savepoints:
 
 def is_local(directory: Path, name: str) -> bool:
     """Whether there is a savepoint of that name, and not what is left of one that could not be finished."""
-    return (directory / _SAVEPOINTS / name / path_of(name)).is_file()
+    return (directory / _SAVEPOINTS / name / savepoint_path(name)).is_file()
 
 
 def checkpoints_of(directory: Path, lineages: Collection[str]) -> list[Path]:

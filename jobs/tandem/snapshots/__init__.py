@@ -23,6 +23,7 @@ from tandem.snapshots.savepoint_store import (
     not_before_ms,
 )
 from tandem.snapshots.savepoints import Inputs, Savepoint, SourceLayout, TopicLayout, differences, layout, misfits
+from tandem.snapshots.savepoints import path_of as savepoint_path
 from tandem.snapshots.snapshotter import SnapshotIdentity, Snapshotter
 from tandem.snapshots.store import SnapshotStore
 from tandem.snapshots.tables import StoredTables
@@ -64,4 +65,5 @@ __all__ = [
     "not_before_ms",
     "remove_all",
     "rocksdb_state_format",
+    "savepoint_path",
 ]
