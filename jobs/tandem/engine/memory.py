@@ -32,10 +32,13 @@ _REAPED_S: Final = 3.0
 _OUT_OF_MEMORY = re.compile(r"OutOf\w*Memory\w*(?:Error|Exception)[^\n]*")
 _HOPELESS_PER_BYTE: Final = 4
 """No plan does with less heap for a byte of an epoch (measured): with more than that missing, a restart would not help."""
-_OVER_ARROW = re.compile(r"OversizedAllocationException|Required (?:length exceeds|array (?:length|size) too large)")
+_OVER_ARROW = re.compile(
+    r"OversizedAllocationException|Required (?:length exceeds|array (?:length|size) too large)"
+    r"|ArithmeticException: integer overflow"
+)
 """What Java says of a column, or of an array of bytes, over 2 GiB."""
-_TO_ARROW: Final = "EpochBridge.toArrow"
-"""In the stack where an epoch's rows leave Spark."""
+_TO_ARROW = re.compile(r"EpochBridge\.toArrow|FeedWriter\.(?:write|passed)|Frame\.write")
+"""In the stack where an epoch's rows leave Spark, of either engine."""
 _BASE_BYTES: Final = 256 * 2**20
 _MIB: Final = 2**20
 
@@ -93,7 +96,7 @@ def explained(error: BaseException, heap: str, last: EpochSize | None, small: st
 def exceeds_arrow(error: BaseException) -> bool:
     """Whether an epoch's output is larger than Arrow holds: no record is the cause alone, and a restart does not help."""
     texts = [f"{one} {getattr(one, '_stackTrace', '')}" for one in _chain(error)]
-    return any(_TO_ARROW in text and _OVER_ARROW.search(text) is not None for text in texts)
+    return any(_TO_ARROW.search(text) is not None and _OVER_ARROW.search(text) is not None for text in texts)
 
 
 def _output_too_large(last: EpochSize) -> EpochTooLargeError:

@@ -12,6 +12,7 @@ import time
 import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -136,12 +137,8 @@ class SnapshotStore:
         `FileExistsError` if there is a file `path`, `SnapshotStoreError`.
         """
         began = self._clock_ms()
-        if savepoint:
-            is_there = savepoint in self.remote.files(savepoint.rpartition("/")[0])
-        else:
-            paths, marks = self._manifests()
-            is_there = f"manifests/{manifest.name}" in paths.keys() - marks.keys()
-        if not is_there:
+        folder = savepoint.rpartition("/")[0]
+        if not (savepoint in self.remote.files(folder) if savepoint else self._is_there(manifest)):
             raise NoSnapshotError(f"{savepoint or f'snapshot {manifest.name}'} was collected meanwhile")
         there = self.remote.files("objects")
         for file in manifest.files:
@@ -154,7 +151,8 @@ class SnapshotStore:
 
         Raises `FileExistsError`: it has a name that somebody chose, and another has it.
         """
-        late = SnapshotStoreError(f"saving took longer than {self._grace_ms / 2000:.0f} s: the store is too slow")
+        limit = f"saving took longer than {self._grace_ms / 2000:.0f} s"
+        late = SnapshotStoreError(f"{limit}: the store is too slow for so much state. Use a faster one, or lanes")
         if self._clock_ms() - began >= self._grace_ms / 2:
             raise late
         put = self.remote.put_bytes if path.startswith("manifests/") else self.remote.put_new
@@ -198,7 +196,6 @@ class SnapshotStore:
 
         `config_digest` : the job's identity, or several that are as good.
         """
-
         identities = (config_digest,) if isinstance(config_digest, str) else config_digest
 
         def fits(manifest: SnapshotManifest) -> bool:
@@ -209,7 +206,8 @@ class SnapshotStore:
                 return False
             return wanted(manifest)
 
-        found = restore_first(filter(fits, self._valid()), lambda manifest: self.restore(manifest, target, have))
+        restore = partial(self.restore, target=target, have=have)
+        found = restore_first(lambda: filter(fits, self._valid()), restore, self._is_there)
         return None if found is None else EnginePosition(found.epoch, found.log_offset)
 
     def collect_garbage(self, retention: Retention, now_ms: int) -> Collected:
@@ -272,6 +270,10 @@ class SnapshotStore:
         files = self.remote.files("manifests")
         marks = {path.removesuffix(_RETIRED): file for path, file in files.items() if path.endswith(_RETIRED)}
         return {path: file for path, file in files.items() if not path.endswith(_RETIRED)}, marks
+
+    def _is_there(self, manifest: SnapshotManifest) -> bool:
+        paths, marks = self._manifests()
+        return f"manifests/{manifest.name}" in paths.keys() - marks.keys()
 
     def _valid(self) -> Iterator[SnapshotManifest]:
         """Manifests that are not retired and can be read, newest first, one by one."""

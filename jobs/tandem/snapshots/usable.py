@@ -42,22 +42,45 @@ def named_by_savepoints(remote: Remote, grace_ms: int, now_ms: int) -> tuple[lis
 
 
 _UNREADABLE: Final = 3
+_LISTINGS: Final = 3
 
 
 def restore_first(
-    snapshots: Iterable[SnapshotManifest], restore: Callable[[SnapshotManifest], None]
+    snapshots: Callable[[], Iterable[SnapshotManifest]],
+    restore: Callable[[SnapshotManifest], None],
+    is_there: Callable[[SnapshotManifest], bool],
 ) -> SnapshotManifest | None:
     """Restore the first snapshot that can be; returns it, None if there is none.
 
-    Snapshots that turn out damaged are logged and passed over, and so are a few that cannot be read. Raises
-    `SnapshotStoreError` if the store is away.
+    Snapshots that turn out damaged are logged and passed over, and so are a few that cannot be read. Where one is that only
+    because it was collected meanwhile, newer ones are there by now, which are looked for.
+
+    `snapshots` : those that there are now. `is_there`: whether one still is.
+
+    Raises `SnapshotStoreError`: the store is away, or each is collected before it is restored.
     """
+    for _ in range(_LISTINGS):
+        damaged: list[SnapshotManifest] = []
+        found = _first(snapshots(), restore, damaged)
+        if found is not None or all(map(is_there, damaged)):
+            return found
+    raise SnapshotStoreError(
+        f"each of {_LISTINGS} snapshots was removed while it was restored, as too old: that takes longer than they stay. "
+        "Raise spec.snapshots.retainAge, or see why the store is slow"
+    )
+
+
+def _first(
+    snapshots: Iterable[SnapshotManifest], restore: Callable[[SnapshotManifest], None], damaged: list[SnapshotManifest]
+) -> SnapshotManifest | None:
+    """See `restore_first`; adds to `damaged`."""
     unreadable: list[SnapshotStoreError] = []
     for manifest in snapshots:
         try:
             restore(manifest)
         except SnapshotCorruptError as error:
             _log.warning("snapshot_corrupt", snapshot=manifest.name, file=error.file, reason=error.reason)
+            damaged.append(manifest)
             continue
         except SnapshotStoreError as error:
             _log.warning("snapshot_unreadable", snapshot=manifest.name, reason=str(error))

@@ -59,10 +59,16 @@ OVERSIZED = "org.apache.arrow.vector.util.OversizedAllocationException: Memory r
 
 
 @pytest.mark.parametrize(
-    "said", [OVERSIZED, "java.lang.OutOfMemoryError: Required length exceeds implementation limit"]
+    ("said", "where"),
+    [
+        (OVERSIZED, "EpochBridge.toArrow"),
+        ("java.lang.OutOfMemoryError: Required length exceeds implementation limit", "EpochBridge.toArrow"),
+        (OVERSIZED, "FeedWriter.write"),
+        ("java.lang.ArithmeticException: integer overflow", "Frame.write"),
+    ],
 )
-def test_output_over_what_arrow_holds_is_refused_and_no_record_is_to_blame(said: str) -> None:
-    error = of_arrow(said, "EpochBridge.toArrow")
+def test_output_over_what_arrow_holds_is_refused_and_no_record_is_to_blame(said: str, where: str) -> None:
+    error = of_arrow(said, where)
     found = explained(error, "8g", EpochSize(7, 3, 2 * MIB))
 
     assert isinstance(found, EpochTooLargeError)

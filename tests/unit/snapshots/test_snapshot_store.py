@@ -153,6 +153,39 @@ def test_if_all_are_damaged_nothing_is_restored(
     assert not target.exists()
 
 
+class Slow(SnapshotStore):
+    """While it restores a snapshot, a collector removes all that there are; `newer` : how many are taken meanwhile."""
+
+    def __init__(self, root: Path, folder: Path, newer: int) -> None:
+        super().__init__(str(root))
+        self._root, self._folder, self.newer, self._next = root, folder, newer, 8
+
+    def restore(self, manifest: SnapshotManifest, target: Path, have: Path | None = None) -> None:
+        if self.newer:
+            self.newer -= 1
+            for file in [*self._root.glob("manifests/*"), *self._root.glob("objects/*/*")]:
+                file.unlink()
+            made = fill(self._folder / str(self._next), {"metadata": b"m", "offsets/9": b"%d" % self._next})
+            SnapshotStore(str(self._root)).save(head(self._next), made)
+            self._next += 1
+        super().restore(manifest, target, have)
+
+
+@pytest.mark.usefixtures("new")
+def test_a_snapshot_that_is_collected_while_it_is_restored_gives_way_to_a_newer_one(
+    root: Path, tmp_path: Path, target: Path
+) -> None:
+    assert Slow(root, tmp_path, 2).newest_usable(20, "c", target) == EnginePosition(9, 90)
+
+
+@pytest.mark.usefixtures("new")
+def test_a_store_whose_snapshots_are_all_collected_too_soon_is_not_taken_for_an_empty_one(
+    root: Path, tmp_path: Path, target: Path
+) -> None:
+    with pytest.raises(SnapshotStoreError, match=r"removed while it was restored.* Raise spec.snapshots.retainAge"):
+        Slow(root, tmp_path, 9).newest_usable(20, "c", target)
+
+
 @pytest.mark.parametrize("length", [0, 1, 100, -1])
 def test_a_truncated_manifest_is_passed_over(
     old: SnapshotManifest, new: SnapshotManifest, root: Path, target: Path, warnings: list[str], length: int
