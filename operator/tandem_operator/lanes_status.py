@@ -136,11 +136,10 @@ def _summed(
         status, reason, message = said.status, said.reason, said.message
     if kind == "Progressing" and change is not None:
         status, reason, message = changing(change)
+    # A lane's own words would say to resume it.
     if kind == "Ready" and change is not None and change.stage in ("Stopping", "Dividing") and status != "True":
-        status, reason, message = (
-            "False",
-            *changing(change)[1:],
-        )  # a lane's words would name the lane's own spec.suspend
+        _, reason, message = changing(change)
+        status = "False"
     if kind == "Progressing" and trouble:
         status, reason, message = "False", "ApiRefused", trouble[:4096]
     before = _condition(old, kind)

@@ -137,17 +137,34 @@ def test_a_table_is_joined_the_same_way_however_many_records_come(spark: SparkSe
     assert [name for name in many if name != "name 1"] == few
 
 
-@pytest.mark.parametrize("rows", [50, 20_000, 400_000])
+def numbered(spark: SparkSession, rows: int) -> DataFrame:
+    return spark.range(rows).selectExpr("concat('k', id) AS k", "concat('name ', id) AS name")
+
+
+def given(spark: SparkSession, rows: int) -> DataFrame:
+    return spark.createDataFrame([(f"k{n}", f"name {n}") for n in range(rows)], "k STRING, name STRING")
+
+
+@pytest.mark.parametrize(
+    ("table", "rows", "way"),
+    [
+        (numbered, 50, "BroadcastHashJoin"),
+        (numbered, 20_000, "BroadcastHashJoin"),
+        (numbered, 1_000_000, "SortMergeJoin"),
+        (given, 9, "BroadcastHashJoin"),
+    ],
+)
 def test_records_of_a_key_keep_their_order_in_a_join_with_a_table_of_any_size(
-    spark: SparkSession, job: Job, rows: int
+    spark: SparkSession, job: Job, table: Callable[[SparkSession, int], DataFrame], rows: int, way: str
 ) -> None:
-    names = spark.range(rows).selectExpr("concat('k', id) AS k", "concat('name ', id) AS name")
+    names = table(spark, rows)
     events = job.sources["events"].selectExpr("CAST(key AS STRING) AS k", "CAST(value AS STRING) AS number")
     job.start(events.join(names, "k").select(F.col("k").alias("key"), F.col("number").alias("value")))
     numbers = range(9)
     published = values(job.run(0, [Record(str(number).encode(), f"k{number % 3}".encode()) for number in numbers]))
     for key in range(3):
         assert [n for n in published if int(n) % 3 == key] == [str(n) for n in numbers if n % 3 == key]
+    assert any(node.startswith(way) for node in job.last_plan), job.last_plan
 
 
 def test_only_a_table_that_is_joined_makes_a_job_another_one_than_in_earlier_versions(

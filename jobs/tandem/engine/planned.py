@@ -41,7 +41,8 @@ def plan_facts(frame: DataFrame, mode: str) -> PlanFacts:
 
 
 def how_joined(frame: DataFrame) -> Facts:
-    """That a plan in micro-batches sends its tables to the stream's rows, which keep their order, in every epoch.
+    """That a plan in micro-batches sends its tables to the stream's rows, or sorts both, in every epoch: those of a key keep
+    their order.
 
     Earlier versions of Tandem chose a way for each epoch, by its size; then one that sent the stream's rows to all but small
     tables, which gave those of a key in reverse order.

@@ -133,24 +133,29 @@ class _Change:
     def run(self) -> None:
         self._check_manifest()
         check_stopped(self._job, self._old)
+        newest = self._topics.ends(self._inputs())
         writer = LaneLogs(self._connection, f"{self._job.name}.lanes")
         logs = [writer.read(lane) for lane in self._old]
         self._check_logs(logs)
         with ExitStack() as stack:
-            self._divide(writer, logs, _ends(logs), stack)
+            left = {number: unread(log.ends, newest) for number, log in enumerate(logs)}
+            self._divide(writer, logs, _ends(logs), left, stack)
 
-    def _divide(self, writer: LaneLogs, logs: list[LaneLog], ends: Offsets, stack: ExitStack) -> None:
+    def _divide(
+        self, writer: LaneLogs, logs: list[LaneLog], ends: Offsets, left: Mapping[int, int], stack: ExitStack
+    ) -> None:
+        """`left` : how many records each lane has to read."""
         lanes, count = self._new, self._job.spec.lanes
         work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lanes-", dir=self._folder)))
         scratch = work / "scratch"
         scratch.mkdir()
         found = [exact_state(log, work / "before" / str(number)) for number, log in enumerate(logs)]
         states = States({n: state for n, state in enumerate(found) if state is not None}, count, self._before)
-        newest = self._topics.ends(self._inputs())
-        check_times(states, {number: unread(log.ends, newest) for number, log in enumerate(logs)})
         keeps_state = any(any(state.folder.glob("state/*/_metadata")) for state in states.all)
         if keeps_state and engine_of(parts_of(logs[0].config.digest)):
             raise RefusedError(REAL_TIME)
+        if keeps_state:
+            check_times(states, left)
         spark = stack.enter_context(state_session(self._job, scratch)) if keeps_state else None
         divided = None if spark is None else self._chosen(spark, states, ends)
         self._say(f"checked: the {_lanes(self._before)} of {self._job.name} can become {_lanes(count)}")

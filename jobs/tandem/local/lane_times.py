@@ -36,7 +36,8 @@ def check_times(states: States, left: Mapping[int, int]) -> None:
                 raise RefusedError(
                     f"lane {old} {how} lane {newest}, by their watermarks, and has {records} to read. Lane {lane} goes on "
                     "from both with the newer watermark, and would drop as late what is older. Let the job go on with "
-                    f"{states.before} lanes, and change their number when all have read to the end (tandem status: LAG)"
+                    f"{states.before} lanes, and change their number when all have read to the end (tandem status: LAG); "
+                    "if records keep coming, while their producers pause"
                 )
 
 

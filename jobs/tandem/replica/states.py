@@ -181,15 +181,17 @@ class States:
         local = -1 if found is None else found.position.epoch
         mine = max(local, followed.followed if followed.followed <= last_published else -1)
         distances = Distances.between(max(followed.epochs_a_batch, 1 if found is None else found.epochs))
+        is_gone = False  # dropped, as wrong, since it was asked for: what is older is wanted, too
         for source in sources(last_published, local, followed.followed, self._store is not None, distances):
             position = None
             if source is Source.FOLLOWED:
                 position = followed.hand_over(self.checkpoint)
+                is_gone = position is None and mine > local
                 if position is not None:
                     _log.info("followed_state_used", epoch=position.epoch, last_published=last_published)
-            elif source is Source.STORE:
+            elif source is Source.STORE or is_gone:
                 try:
-                    position = self._newest_stored(last_published, mine)
+                    position = self._newest_stored(last_published, local if is_gone else mine)
                 except SnapshotStoreError as error:
                     away = error
                     _log.warning("snapshot_store_away", reason=str(error), effect="state is looked for elsewhere")

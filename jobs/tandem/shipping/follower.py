@@ -193,7 +193,8 @@ class Follower:
         """Go on from the shorter base that was found meanwhile, if it still is one."""
         if (found := self._look.ended()) is not None:
             self._go_on_from(*found, must_move_on=False)
-            self._look_ms = self._clock_ms() + self._settings.shorten_every_ms
+            if not self._must_move_on():
+                self._look_ms = self._clock_ms() + self._settings.shorten_every_ms
 
     def begin(self) -> None:
         """Deltas are about to be read, from where the state stands. Called by the thread."""

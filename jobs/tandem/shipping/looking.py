@@ -32,8 +32,9 @@ class Look:
 
     def begin(self, look: Callable[[], FollowedState | None]) -> None:
         """Look. There is no look under way."""
-        self.is_under_way, self._has_ended = True, False
+        self._has_ended = False
         self._spawn(lambda: self._run(look))
+        self.is_under_way = True
 
     def ended(self) -> tuple[FollowedState | None] | None:
         """What the look has found, once; None while there is nothing to be said. Raises what the look has raised."""

@@ -38,8 +38,8 @@ class Restorer:
         try:
             for_each(lambda file: self._bring(file, staging, have), files, _READERS)
             staging.rename(target)
-            self._restored = {folder: known for folder, known in self._restored.items() if folder.exists()}
-            self._restored[target] = {file.path: file.hash for file in files}
+            there = {folder: known for folder, known in list(self._restored.items()) if folder.exists()}
+            self._restored = there | {target: {file.path: file.hash for file in files}}
         finally:
             shutil.rmtree(staging, ignore_errors=True)
 

@@ -122,3 +122,12 @@ def test_the_store_is_not_asked_for_what_a_standby_has_followed(folder: Path, fo
     newest = max(7, followed)
     assert mine.restore(500, Standby(followed)) == EnginePosition(newest, 10 * newest)
     assert (mine.checkpoint / "state").exists() == (followed < 7), "it was downloaded"
+
+
+@pytest.mark.parametrize("last_published", [9, 500])
+def test_what_is_dropped_before_it_is_taken_hides_nothing_in_the_store(folder: Path, last_published: int) -> None:
+    class Dropped(Standby):
+        def hand_over(self, target: Path) -> EnginePosition | None:  # noqa: ARG002
+            return None
+
+    assert states(folder, "orders.replica-0.aaaa").restore(last_published, Dropped(8)) == EnginePosition(7, 70)

@@ -4,15 +4,21 @@ import java.lang.reflect.Field;
 import java.util.List;
 import java.util.function.Supplier;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.plans.logical.BROADCAST$;
+import org.apache.spark.sql.catalyst.plans.logical.HintInfo;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.ResolvedHint;
 import org.apache.spark.sql.catalyst.trees.TreePattern$;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.read.streaming.SparkDataStream;
 import org.apache.spark.sql.execution.CacheManager;
+import org.apache.spark.sql.execution.LogicalRDD;
 import org.apache.spark.sql.execution.streaming.runtime.MicroBatchExecution;
 import org.apache.spark.sql.execution.streaming.runtime.StreamingExecutionRelation;
 import org.apache.spark.sql.execution.streaming.sources.WriteToMicroBatchDataSourceV1;
+import scala.Option;
 import scala.PartialFunction$;
+import scala.math.BigInt;
 
 /**
  * A query's plan that is analysed and optimised once, and not for every epoch: a fifth of a small epoch's processor time.
@@ -43,7 +49,7 @@ final class StandingPlan {
     if (plan.containsPattern(TreePattern$.MODULE$.EXPRESSION_WITH_RANDOM_SEED())) return false;
     SparkSession session = query.sparkSession();
     StandingPlan standing = new StandingPlan(
-        plan.transform(PartialFunction$.MODULE$.fromFunction(node -> without(node, source, records, session))));
+        plan.transformUp(PartialFunction$.MODULE$.fromFunction(node -> without(node, source, records, session))));
     LogicalPlan whole = new StandIn(session.sparkContext(), standing, null).leaf(plan.output(), true, session);
     replace(query, write.withNewChildren(Plans.seq(List.of(whole))));
     return true;
@@ -62,8 +68,16 @@ final class StandingPlan {
 
   private static LogicalPlan without(
       LogicalPlan node, SparkDataStream source, Supplier<InternalRow[]> records, SparkSession session) {
+    if (node instanceof LogicalRDD table) return sent(table, session);
     if (!(node instanceof StreamingExecutionRelation read) || !read.source().equals(source)) return node;
     return new StandIn(session.sparkContext(), null, records).leaf(read.output(), true, session);
+  }
+
+  /** A table of a size that Spark does not know, as `createDataFrame` makes them, is sent to where the stream's rows are. */
+  private static LogicalPlan sent(LogicalRDD table, SparkSession session) {
+    BigInt unknown = BigInt.apply(session.sessionState().conf().defaultSizeInBytes());
+    if (table.isStreaming() || !table.computeStats().sizeInBytes().equals(unknown)) return table;
+    return new ResolvedHint(table, new HintInfo(Option.apply(BROADCAST$.MODULE$)));
   }
 
   private static void replace(MicroBatchExecution query, LogicalPlan plan) {
