@@ -157,6 +157,7 @@ def windows(tmp_path: Path) -> Iterator[Counting]:
 
 def test_a_lane_that_is_minutes_behind_reads_to_the_end_before_it_becomes_part_of_another(windows: Counting) -> None:
     counting = windows
+    store = {"snapshots": {"store": str(counting.folder / "store"), "interval": "1h"}}
     now_ms = time.time_ns() // 1_000_000
     times = {"k0": (0, now_ms), "k1": (1, now_ms - 600_000)}
 
@@ -174,18 +175,19 @@ def test_a_lane_that_is_minutes_behind_reads_to_the_end_before_it_becomes_part_o
 
     sent: dict[str, int] = {}
     send("k0", "k1")
+    counting.set_lanes(2, **store)
     with counting.running():
         for _ in range(3):  # a watermark is that of the epochs before
             send_and_await("k0", "k1")
     send("k1")
-    counting.set_lanes(1)
+    counting.set_lanes(1, **store)
     ended = tandem_lanes(counting.manifest)
     said = "lane 1 is 10 minutes behind lane 0, by their watermarks, and has 1 record to read"
     assert (ended.returncode, said in " ".join(ended.stderr.split())) == (ExitCode.REFUSED, True), ended.stderr
-    counting.set_lanes(2)
+    counting.set_lanes(2, **store)
     with counting.running():
         send_and_await()
-    counting.set_lanes(1)
+    counting.set_lanes(1, **store)
     ended = tandem_lanes(counting.manifest)
     assert ended.returncode == ExitCode.OK, ended.stderr
     counting.check_once_and_in_order()
