@@ -187,16 +187,25 @@ def test_state_of_another_job_or_format_is_not_used(active: Path, bases: FolderB
     assert followed.follower.epoch == 5
 
 
-def test_a_long_chain_is_given_up_for_a_shorter_base_without_going_back(
-    active: Path, bases: FolderBases, followed: Followed
-) -> None:
+def follow_a_long_chain(followed: Followed, bases: FolderBases, active: Path) -> None:
+    """From epoch 5 to 39."""
     bases.offer(active, 5)
     followed.published(*range(EPOCHS))
     for epoch in range(6, 40):
         followed.shipped(delta_of(active, epoch))
+
+
+def offer_a_shorter_one(bases: FolderBases, active: Path) -> None:
     for store in ("0", "1"):
         (active / f"state/0/{store}/30.zip").write_bytes(empty_archive())
     bases.offer(active, 35)
+
+
+def test_a_long_chain_is_given_up_for_a_shorter_base_without_going_back(
+    active: Path, bases: FolderBases, followed: Followed
+) -> None:
+    follow_a_long_chain(followed, bases, active)
+    offer_a_shorter_one(bases, active)
     followed.shipped(delta_of(active, 40), delta_of(active, 41))
     assert followed.follower.epoch == 41
     files = followed.files()
@@ -210,13 +219,8 @@ def slow(tmp_path: Path, active: Path, bases: FolderBases) -> tuple[Followed, li
     """One that follows from epoch 5 to 39, and looks that a test makes when it likes."""
     looks: list[Callable[[], None]] = []
     followed = Followed(tmp_path, bases, looks.append)
-    bases.offer(active, 5)
-    followed.published(*range(EPOCHS))
-    for epoch in range(6, 40):
-        followed.shipped(delta_of(active, epoch))
-    for store in ("0", "1"):
-        (active / f"state/0/{store}/30.zip").write_bytes(empty_archive())
-    bases.offer(active, 35)
+    follow_a_long_chain(followed, bases, active)
+    offer_a_shorter_one(bases, active)
     return followed, looks
 
 
@@ -254,10 +258,7 @@ def test_what_a_look_raises_is_raised_where_it_is_taken(tmp_path: Path, active: 
     looks: list[Callable[[], None]] = []
     bases = Unknown()
     followed = Followed(tmp_path, bases, looks.append)
-    bases.offer(active, 5)
-    followed.published(*range(EPOCHS))
-    for epoch in range(6, 40):
-        followed.shipped(delta_of(active, epoch))
+    follow_a_long_chain(followed, bases, active)
     looks.pop()()
     with pytest.raises(UnknownStateError, match="another Spark"):
         followed.shipped(delta_of(active, 40))
