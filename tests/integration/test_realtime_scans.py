@@ -105,7 +105,7 @@ def test_a_table_that_changes_where_it_is_read_stops_the_query(spark: SparkSessi
     job.stop()
 
 
-@pytest.mark.parametrize("table", ["files", "range", "rows"])
+@pytest.mark.parametrize("table", ["files", "cached", "range", "rows"])
 def test_state_behind_a_join_with_a_table_of_any_kind(spark: SparkSession, folders: Iterator[Path], table: str) -> None:
     folder = next(folders)
     folder.mkdir()
@@ -113,6 +113,7 @@ def test_state_behind_a_join_with_a_table_of_any_kind(spark: SparkSession, folde
     file.write_text("k,one\nj,two\n")
     names = {
         "files": lambda: spark.read.csv(str(file)),
+        "cached": lambda: spark.read.csv(str(file)).cache(),
         "range": lambda: spark.range(1).selectExpr("'k' AS _c0", "'one' AS _c1"),
         "rows": lambda: spark.createDataFrame([("k", "one")], "_c0 STRING, _c1 STRING"),
     }[table]()
@@ -122,3 +123,18 @@ def test_state_behind_a_join_with_a_table_of_any_kind(spark: SparkSession, folde
     assert values(job.run(0, ONE)) == ["1"]
     assert values(job.run(1, ONE)) == ["2"]
     job.stop()
+
+
+def test_a_cached_table_is_joined_in_the_same_way_by_each_batch(spark: SparkSession, folders: Iterator[Path]) -> None:
+    """It takes more memory than may be sent, which Spark knows once the first batch has filled the cache."""
+    names = spark.range(100_000).selectExpr("concat('k', id) AS k", "concat(repeat('x', 200), id) AS name").cache()
+    try:
+        job = Job(spark, next(folders), [raw_source()], [kafka_sink()], real_time=True)
+        events = job.sources["events"].dropDuplicates(["value"]).withColumn("k", F.col("key").cast("string"))
+        job.start(events.join(names, "k").selectExpr("'' AS key", "CAST(length(name) AS STRING) AS value"))
+        for epoch in range(4):
+            found = values(job.run(epoch, [Record(str(epoch).encode(), b"k12")], barrier=epoch % 2 == 1))
+            assert found == ["202"]
+        job.stop()
+    finally:
+        names.unpersist(blocking=True)

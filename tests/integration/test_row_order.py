@@ -81,6 +81,37 @@ def test_what_has_no_order_is_refused_with_several_tasks(two: SparkSession, tmp_
     check_order(job.sources["events"].join(F.broadcast(two.range(3).coalesce(1)), F.col("offset") == F.col("id")))
 
 
+def with_a_number(table: DataFrame) -> DataFrame:
+    return table.withColumn("n", F.monotonically_increasing_id())
+
+
+@pytest.mark.parametrize(
+    ("call", "table"),
+    [
+        ("monotonically_increasing_id", lambda table: with_a_number(table.orderBy("id"))),
+        (
+            "monotonically_increasing_id",
+            lambda table: with_a_number(table.repartitionByRange(2, "id").filter("id > 1")),
+        ),
+        ("spark_partition_id", lambda table: table.orderBy("id").filter(F.spark_partition_id() == 0)),
+        ("rand", lambda table: table.orderBy("id").withColumn("n", F.rand(7))),
+        ("sample", lambda table: table.orderBy("id").sample(0.5, 7)),
+    ],
+)
+def test_what_goes_by_the_partitions_of_a_sorted_table_is_refused_with_several_tasks(
+    two: SparkSession, tmp_path: Path, call: str, table: Callable[[DataFrame], DataFrame]
+) -> None:
+    events = Job(two, tmp_path, [raw_source()], [kafka_sink()]).sources["events"]
+    with pytest.raises(JobError, match=rf"Replace {call}\(\) of a table that orderBy"):
+        check_order(events.join(table(two.range(9)), F.col("offset") == F.col("id")))
+    for other in (
+        with_a_number(two.range(9)),
+        with_a_number(two.range(9).orderBy("id").limit(5)),
+        two.range(9).orderBy("id"),
+    ):
+        check_order(events.join(other, F.col("offset") == F.col("id")))
+
+
 def numbers(session: SparkSession) -> DataFrame:
     """Rows in four partitions, of which many have the same `k`."""
     return session.range(0, 400, 1, 4).selectExpr("id % 3 AS k", "id AS v")

@@ -23,11 +23,13 @@ _CATALYST = "org.apache.spark.sql.catalyst.optimizer"
 def pruned(frame: DataFrame) -> Any:
     """The analysed plan without columns that nobody reads: Spark would compute an epoch's first, and then drop them.
 
+    What the job has cached (`table.cache()`) is put in first: Spark knows it by its whole plan.
+
     The whole plan, if Spark refuses the other: the rules are made for optimised plans, in which nobody checks again that
     what is selected is what is grouped by.
     """
     spark = frame.sparkSession
-    whole = plan = frame._jdf.queryExecution().analyzed()
+    whole = plan = _with_cached(spark, frame._jdf.queryExecution().analyzed())
     rules = [singleton(spark, f"{_CATALYST}.{name}") for name in ("ColumnPruning", "CollapseProject")]
     for _ in range(_MOST_PASSES):
         before = plan
@@ -67,3 +69,8 @@ def described(spark: SparkSession, plan: Any, topics: str = "") -> list[KeptStat
         simplified = singleton(spark, f"{_CATALYST}.{name}").apply(simplified)
     form = f"{FORM} of {spark.version}"
     return kept_states(nodes_of(plan), nodes_of(simplified), form, topics)
+
+
+def _with_cached(spark: SparkSession, plan: Any) -> Any:
+    caches: Any = spark._jsparkSession.sharedState().cacheManager()
+    return caches.useCachedData(plan, getattr(caches, "useCachedData$default$2")())

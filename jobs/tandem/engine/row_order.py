@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from pyspark.sql import DataFrame
@@ -16,27 +16,74 @@ _BY_RANGE: Final = (
     "column"
 )
 _TOGETHER: Final = "coalesce(): it puts partitions together by where they lie. Use repartition() with the same number"
+_OF_PARTITIONS: Final = {
+    "MonotonicallyIncreasingID": "monotonically_increasing_id()",
+    "SparkPartitionID": "spark_partition_id()",
+    "Rand": "rand()",
+    "Randn": "randn()",
+    "RandStr": "randstr()",
+    "Uuid": "uuid()",
+    "Shuffle": "shuffle()",
+    "Sample": "sample()",
+}
+"""What goes by the partition in which a row is: name in Spark's plan → as a user calls it."""
+_OF_SORTED: Final = (
+    "{call} of a table that orderBy() or repartitionByRange() has put into partitions: Spark draws a sample for their "
+    "bounds, another one after a restart. Use row_number() over a window with the same order, or a column of the table"
+)
+_ENDS_BOUNDS: Final = frozenset({"GlobalLimit", "Aggregate", "Distinct", "Window", "Repartition"})
+"""Behind these, rows are in one partition, or in those that their values say."""
 
 
 def check_order(frame: DataFrame) -> None:
-    """Raise `JobError` if rows come in another order in each replica, as Spark computes the plan with several tasks."""
+    """Raise `JobError` if rows come in another order in each replica, or are others, as Spark computes the plan with several
+    tasks."""
     if frame.sparkSession.conf.get("spark.sql.shuffle.partitions") == "1":
         return
     found = list(dict.fromkeys(shuffling(tree(iter(nodes_of(frame._jdf.queryExecution().analyzed()))))))
     if found:
-        raise JobError(f"the rows of the job's replicas would not be in one order. Replace {'; '.join(found)}")
+        raise JobError(
+            f"the rows of the job's replicas would not be the same, or not in one order. Replace {'; '.join(found)}"
+        )
 
 
 def shuffling(plan: Node) -> Iterator[str]:
-    """What puts a stream's rows into partitions in an order of its own, and what to use instead."""
+    """What puts a stream's rows into partitions in an order of its own, or goes by such partitions of a table; and what to
+    use instead."""
     if plan.name == "Repartition" and plan.fields.get("shuffle") in (False, "false") and _streams(plan):
         yield _TOGETHER
     if plan.name == "RepartitionByExpression" and _streams(plan):
         by = expressions(plan.fields.get("partitionExpressions"))
         if any(one.name == "SortOrder" for one in by):
             yield _BY_RANGE
+    if not _streams(plan) and any(_has_bounds(child) for child in plan.children):
+        yield from (_OF_SORTED.format(call=call) for name, call in _OF_PARTITIONS.items() if name in _names(plan))
     for child in plan.children:
         yield from shuffling(child)
+
+
+def _has_bounds(plan: Node) -> bool:
+    """Whether a sample of its rows says in which partition each of them is."""
+    if plan.name == "Sort":
+        return plan.fields.get("global") in (True, "true")
+    if plan.name == "RepartitionByExpression":
+        return any(one.name == "SortOrder" for one in expressions(plan.fields.get("partitionExpressions")))
+    return plan.name not in _ENDS_BOUNDS and any(_has_bounds(child) for child in plan.children)
+
+
+def _names(plan: Node) -> frozenset[str]:
+    """Of an operator, and of all expressions in it."""
+    return frozenset({plan.name, *_classes(plan.fields)})
+
+
+def _classes(written: object) -> Iterator[str]:
+    if isinstance(written, Mapping):
+        yield str(written.get("class", "")).rpartition(".")[2]
+        for value in written.values():
+            yield from _classes(value)
+    elif isinstance(written, list):
+        for value in written:
+            yield from _classes(value)
 
 
 def _streams(plan: Node) -> bool:
