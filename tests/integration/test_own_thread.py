@@ -167,33 +167,6 @@ def test_records_of_a_key_keep_their_order_in_a_join_with_a_table_of_any_size(
     assert any(node.startswith(way) for node in job.last_plan), job.last_plan
 
 
-def long_names(spark: SparkSession) -> DataFrame:
-    """Small by what Spark estimates, and large in memory."""
-    return spark.range(100_000).selectExpr("concat('k', id) AS k", "concat(repeat('x', 200), id) AS name")
-
-
-def few_names(spark: SparkSession) -> DataFrame:
-    """Large by what Spark estimates, and small in memory."""
-    return spark.range(1_000_000).selectExpr("concat('k', least(id, 9)) AS k", "'x' AS name")
-
-
-@pytest.mark.parametrize(("table", "way"), [(long_names, "BroadcastHashJoin"), (few_names, "SortMergeJoin")])
-def test_a_cached_table_is_joined_the_same_way_before_and_after_the_cache_is_filled(
-    spark: SparkSession, job: Job, table: Callable[[SparkSession], DataFrame], way: str
-) -> None:
-    names = table(spark).cache()
-    try:
-        events = job.sources["events"].selectExpr("CAST(key AS STRING) AS k", "CAST(value AS STRING) AS number")
-        job.start(events.join(names, "k").select(F.col("k").alias("key"), F.col("number").alias("value")))
-        for epoch in range(2):
-            assert values(job.run(epoch, [Record(b"3", b"k3"), Record(b"1", b"k1")]))
-            assert names.storageLevel.useMemory
-            assert any(node.startswith(way) for node in job.last_plan), (epoch, job.last_plan)
-            assert any(node.startswith("InMemoryTableScan") for node in job.last_plan), job.last_plan
-    finally:
-        names.unpersist(blocking=True)
-
-
 def test_only_a_table_that_is_joined_makes_a_job_another_one_than_in_earlier_versions(
     spark: SparkSession, job: Job
 ) -> None:

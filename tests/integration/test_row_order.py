@@ -85,29 +85,42 @@ def with_a_number(table: DataFrame) -> DataFrame:
     return table.withColumn("n", F.monotonically_increasing_id())
 
 
+def average(table: DataFrame) -> DataFrame:
+    return table.groupBy("id").agg(F.avg(F.col("id") / 3).alias("n"))
+
+
+def in_sql(table: DataFrame) -> DataFrame:
+    query = "WITH t AS (SELECT * FROM {table} ORDER BY id) SELECT *, monotonically_increasing_id() AS n FROM t"
+    return table.sparkSession.sql(query, table=table)
+
+
 @pytest.mark.parametrize(
-    ("call", "table"),
+    ("what", "table"),
     [
-        ("monotonically_increasing_id", lambda table: with_a_number(table.orderBy("id"))),
+        (r"monotonically_increasing_id\(\)", lambda table: with_a_number(table.orderBy("id"))),
         (
-            "monotonically_increasing_id",
-            lambda table: with_a_number(table.repartitionByRange(2, "id").filter("id > 1")),
+            r"monotonically_increasing_id\(\)",
+            lambda table: with_a_number(table.repartitionByRange(2, "id").where("id > 1")),
         ),
-        ("spark_partition_id", lambda table: table.orderBy("id").filter(F.spark_partition_id() == 0)),
-        ("rand", lambda table: table.orderBy("id").withColumn("n", F.rand(7))),
-        ("sample", lambda table: table.orderBy("id").sample(0.5, 7)),
+        (r"monotonically_increasing_id\(\)", lambda table: with_a_number(table.orderBy("id").repartition(4))),
+        (r"monotonically_increasing_id\(\)", in_sql),
+        (r"spark_partition_id\(\)", lambda table: table.orderBy("id").where(F.spark_partition_id() == 0)),
+        (r"rand\(\)", lambda table: table.orderBy("id").withColumn("n", F.rand(7))),
+        (r"sample\(\)", lambda table: table.orderBy("id").sample(0.5, 7)),
+        (r"mapInArrow\(\)", lambda table: table.orderBy("id").mapInArrow(lambda batches: batches, "id LONG")),
+        ("a sum or average of floats", lambda table: average(table.orderBy("id"))),
     ],
 )
 def test_what_goes_by_the_partitions_of_a_sorted_table_is_refused_with_several_tasks(
-    two: SparkSession, tmp_path: Path, call: str, table: Callable[[DataFrame], DataFrame]
+    two: SparkSession, tmp_path: Path, what: str, table: Callable[[DataFrame], DataFrame]
 ) -> None:
     events = Job(two, tmp_path, [raw_source()], [kafka_sink()]).sources["events"]
-    with pytest.raises(JobError, match=rf"Replace {call}\(\) of a table that orderBy"):
+    with pytest.raises(JobError, match=f"Replace {what} of a table that orderBy"):
         check_order(events.join(table(two.range(9)), F.col("offset") == F.col("id")))
+    in_order = two.range(9).orderBy("id")
     for other in (
-        with_a_number(two.range(9)),
-        with_a_number(two.range(9).orderBy("id").limit(5)),
-        two.range(9).orderBy("id"),
+        *(with_a_number(two.range(9)), with_a_number(in_order.limit(5)), with_a_number(in_order.repartition(4, "id"))),
+        *(in_order, average(two.range(9)).orderBy("id"), in_order.groupBy("id").agg(F.sum("id"))),
     ):
         check_order(events.join(other, F.col("offset") == F.col("id")))
 

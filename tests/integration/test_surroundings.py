@@ -164,7 +164,7 @@ def test_what_spark_leaves_out_of_a_plan_that_it_writes_is_part_of_it(
 ) -> None:
     def facts(rate: str) -> Mapping[str, str]:
         code = body(
-            f"ctx.spark.sql(\"DECLARE OR REPLACE VARIABLE least STRING DEFAULT '{rate}'\")",
+            f"ctx.spark.sql(\"DECLARE VARIABLE least STRING DEFAULT '{rate}'\")",
             f"names = {UNWRITTEN[name].format(rate=rate)}",
             returns="events.join(names, F.col('key').cast('string') == F.col('name')).select('key', 'value')",
         )

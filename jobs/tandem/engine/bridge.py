@@ -107,7 +107,7 @@ class EpochBridge:
         relocate(checkpoint)
         frame_as_run = dataset(self._spark, pruned(frame))
         plan = frame_as_run.queryExecution().analyzed()
-        states = states_of(self._spark, plan)
+        states = states_of(frame)
         if self._after.epoch >= 0:
             check_state(checkpoint, states)
             if states:

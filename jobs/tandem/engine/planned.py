@@ -12,6 +12,7 @@ from tandem.engine.described import Facts
 from tandem.engine.jvm_plans import children, class_of, elements, nodes_of, walked
 from tandem.engine.output_mode import refusal
 from tandem.engine.plan_leaves import leaves, roots_of
+from tandem.engine.pruned import with_cached
 from tandem.engine.real_time_limits import NOT_IN, PlanFacts
 from tandem.jobapi.errors import JobError
 from tandem.jobapi.job import in_a_line
@@ -45,10 +46,15 @@ def how_joined(frame: DataFrame) -> Facts:
     their order.
 
     Earlier versions of Tandem chose a way for each epoch, by its size; then one that sent the stream's rows to all but small
-    tables, which gave those of a key in reverse order.
+    tables, which gave those of a key in reverse order; and one for a cached table that depended on what was in the cache.
     """
-    plan: Any = frame._jdf.queryExecution().analyzed()
-    return {"the way in which tables are joined (see the release of Tandem)": "sent"} if any(_joins(plan)) else {}
+    plan = with_cached(frame)
+    if not any(_joins(plan)):
+        return {}
+    is_cached = any(class_of(node) == "InMemoryRelation" for node in walked(plan))
+    return {
+        "the way in which tables are joined (see the release of Tandem)": "sent, cached or not" if is_cached else "sent"
+    }
 
 
 def how_ordered(frame: DataFrame) -> Facts:

@@ -28,8 +28,18 @@ def pruned(frame: DataFrame) -> Any:
     The whole plan, if Spark refuses the other: the rules are made for optimised plans, in which nobody checks again that
     what is selected is what is grouped by.
     """
-    spark = frame.sparkSession
-    whole = plan = _with_cached(spark, frame._jdf.queryExecution().analyzed())
+    return _pruned(frame.sparkSession, with_cached(frame))
+
+
+def with_cached(frame: DataFrame) -> Any:
+    """The analysed plan, with what is cached instead of what makes it."""
+    caches: Any = frame.sparkSession._jsparkSession.sharedState().cacheManager()
+    plan = frame._jdf.queryExecution().analyzed()
+    return caches.useCachedData(plan, getattr(caches, "useCachedData$default$2")())
+
+
+def _pruned(spark: SparkSession, whole: Any) -> Any:
+    plan = whole
     rules = [singleton(spark, f"{_CATALYST}.{name}") for name in ("ColumnPruning", "CollapseProject")]
     for _ in range(_MOST_PASSES):
         before = plan
@@ -52,10 +62,11 @@ def operators_of(frame: DataFrame, topics: str) -> tuple[list[KeptState], frozen
     return described(spark, plan, topics), names
 
 
-def states_of(spark: SparkSession, plan: Any) -> list[KeptState] | None:
-    """By what an analysed plan keeps its state; None if it cannot be read: that alone refuses no job."""
+def states_of(frame: DataFrame) -> list[KeptState] | None:
+    """By what the query of a plan keeps its state, whatever is cached. None, which alone refuses no job, if unreadable."""
+    spark = frame.sparkSession
     try:
-        return described(spark, plan)
+        return described(spark, _pruned(spark, frame._jdf.queryExecution().analyzed()))
     except Exception as error:
         _log.warning("state_not_described", reason=f"{type(error).__name__}: {error}")
         return None
@@ -69,8 +80,3 @@ def described(spark: SparkSession, plan: Any, topics: str = "") -> list[KeptStat
         simplified = singleton(spark, f"{_CATALYST}.{name}").apply(simplified)
     form = f"{FORM} of {spark.version}"
     return kept_states(nodes_of(plan), nodes_of(simplified), form, topics)
-
-
-def _with_cached(spark: SparkSession, plan: Any) -> Any:
-    caches: Any = spark._jsparkSession.sharedState().cacheManager()
-    return caches.useCachedData(plan, getattr(caches, "useCachedData$default$2")())

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import Any, Final
 
 from pyspark.sql import DataFrame
 
-from tandem.engine.jvm_plans import nodes_of
+from tandem.engine.jvm_plans import inlined, nodes_of
 from tandem.engine.plan_tree import Node, expressions, tree
 from tandem.jobapi.errors import JobError
 
@@ -25,13 +25,25 @@ _OF_PARTITIONS: Final = {
     "Uuid": "uuid()",
     "Shuffle": "shuffle()",
     "Sample": "sample()",
+    "MapInPandas": "mapInPandas()",
+    "MapInArrow": "mapInArrow()",
+    "PythonMapInArrow": "mapInArrow()",
 }
 """What goes by the partition in which a row is: name in Spark's plan → as a user calls it."""
 _OF_SORTED: Final = (
     "{call} of a table that orderBy() or repartitionByRange() has put into partitions: Spark draws a sample for their "
     "bounds, another one after a restart. Use row_number() over a window with the same order, or a column of the table"
 )
-_ENDS_BOUNDS: Final = frozenset({"GlobalLimit", "Aggregate", "Distinct", "Window", "Repartition"})
+_ROUNDED: Final = (
+    "a sum or average of floats of a table that orderBy() or repartitionByRange() has put into partitions, each of which "
+    "is summed up by itself: Spark draws a sample for their bounds, another one after a restart. Sort behind it, or use "
+    "decimals"
+)
+_ROUNDING: Final = frozenset(
+    {"Sum", "Average", "StddevPop", "StddevSamp", "VariancePop", "VarianceSamp", "CovPopulation", "CovSample", "Corr"}
+    | {"Skewness", "Kurtosis", "ApproximatePercentile"}
+)
+_ENDS_BOUNDS: Final = frozenset({"GlobalLimit", "Aggregate", "Distinct", "Window"})
 """Behind these, rows are in one partition, or in those that their values say."""
 
 
@@ -40,7 +52,8 @@ def check_order(frame: DataFrame) -> None:
     tasks."""
     if frame.sparkSession.conf.get("spark.sql.shuffle.partitions") == "1":
         return
-    found = list(dict.fromkeys(shuffling(tree(iter(nodes_of(frame._jdf.queryExecution().analyzed()))))))
+    plan = inlined(frame.sparkSession, frame._jdf.queryExecution().analyzed())
+    found = list(dict.fromkeys(shuffling(tree(iter(nodes_of(plan))))))
     if found:
         raise JobError(
             f"the rows of the job's replicas would not be the same, or not in one order. Replace {'; '.join(found)}"
@@ -57,9 +70,19 @@ def shuffling(plan: Node) -> Iterator[str]:
         if any(one.name == "SortOrder" for one in by):
             yield _BY_RANGE
     if not _streams(plan) and any(_has_bounds(child) for child in plan.children):
-        yield from (_OF_SORTED.format(call=call) for name, call in _OF_PARTITIONS.items() if name in _names(plan))
+        yield from _by_bounds(plan)
     for child in plan.children:
         yield from shuffling(child)
+
+
+def _by_bounds(plan: Node) -> Iterator[str]:
+    """What an operator makes of the partitions of its rows."""
+    written = list(_written(plan.fields))
+    names = {plan.name, *(str(one.get("class", "")).rpartition(".")[2] for one in written)}
+    yield from (_OF_SORTED.format(call=call) for name, call in _OF_PARTITIONS.items() if name in names)
+    has_floats = any(one.get("dataType") in ("double", "float") for one in written)
+    if plan.name == "Aggregate" and has_floats and names & _ROUNDING:
+        yield _ROUNDED
 
 
 def _has_bounds(plan: Node) -> bool:
@@ -68,22 +91,17 @@ def _has_bounds(plan: Node) -> bool:
         return plan.fields.get("global") in (True, "true")
     if plan.name == "RepartitionByExpression":
         return any(one.name == "SortOrder" for one in expressions(plan.fields.get("partitionExpressions")))
-    return plan.name not in _ENDS_BOUNDS and any(_has_bounds(child) for child in plan.children)
+    is_one = plan.name == "Repartition" and str(plan.fields.get("numPartitions")) == "1"
+    return not is_one and plan.name not in _ENDS_BOUNDS and any(_has_bounds(child) for child in plan.children)
 
 
-def _names(plan: Node) -> frozenset[str]:
-    """Of an operator, and of all expressions in it."""
-    return frozenset({plan.name, *_classes(plan.fields)})
-
-
-def _classes(written: object) -> Iterator[str]:
-    if isinstance(written, Mapping):
-        yield str(written.get("class", "")).rpartition(".")[2]
-        for value in written.values():
-            yield from _classes(value)
-    elif isinstance(written, list):
-        for value in written:
-            yield from _classes(value)
+def _written(fields: object) -> Iterator[Mapping[str, Any]]:
+    """All that is written of an operator, and of the expressions in it."""
+    if isinstance(fields, Mapping):
+        yield fields
+    values = fields.values() if isinstance(fields, Mapping) else fields if isinstance(fields, list) else ()
+    for value in values:
+        yield from _written(value)
 
 
 def _streams(plan: Node) -> bool:

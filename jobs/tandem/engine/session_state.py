@@ -43,7 +43,8 @@ def copied(session: SparkSession) -> SparkSession:
 
 
 def temporaries_of(session: SparkSession) -> dict[str, frozenset[str]]:
-    """The names of temporary views, those of the session and global ones, and of temporary functions that SQL made."""
+    """The names of temporary views, those of the session and global ones, and of temporary functions that SQL made; and
+    whether there are variables of SQL, which Spark does not list."""
     catalog: Any = session._jsparkSession.sessionState().catalog()
     views = (view.table() for view in elements(catalog.listLocalTempViews("*")))
     functions = (one for one in elements(catalog.listTemporaryFunctions()) if _is_of_sql(catalog, one))
@@ -51,19 +52,26 @@ def temporaries_of(session: SparkSession) -> dict[str, frozenset[str]]:
         "local": frozenset(map(str, views)),
         "global": frozenset(map(str, elements(catalog.globalTempViewManager().listViewNames("*")))),
         "functions": frozenset(str(one.funcName()) for one in functions),
+        "variables": frozenset() if _variables(session).isEmpty() else frozenset({"some"}),
     }
 
 
 def forget_temporaries(session: SparkSession, but: Mapping[str, frozenset[str]]) -> None:
-    """Drop temporary views and functions but those of `but`; plans that were made with them stay as they are."""
+    """Drop temporary views, functions and variables but those of `but`; plans that were made with them stay as they are."""
     catalog: Any = session._jsparkSession.sessionState().catalog()
     there = temporaries_of(session)
     for name in there["local"] - but["local"]:
-        session.catalog.dropTempView(name)
+        catalog.dropTempView(name)  # as `session.catalog` does, but what it shows stays cached
     for name in there["global"] - but["global"]:
         catalog.globalTempViewManager().remove(name)
     for name in there["functions"] - but["functions"]:
         catalog.dropTempFunction(name, True)
+    if not but["variables"]:
+        _variables(session).clear()
+
+
+def _variables(session: SparkSession) -> Any:
+    return session._jsparkSession.sessionState().catalogManager().tempVariableManager()
 
 
 def _is_of_sql(catalog: Any, function: Any) -> bool:

@@ -1,5 +1,6 @@
 package tandem;
 
+import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys$;
 import org.apache.spark.sql.catalyst.plans.logical.BROADCAST$;
 import org.apache.spark.sql.catalyst.plans.logical.HintInfo;
 import org.apache.spark.sql.catalyst.plans.logical.Join;
@@ -9,6 +10,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.NO_BROADCAST_HASH$;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.execution.LogicalRDD;
 import org.apache.spark.sql.execution.columnar.InMemoryRelation;
 import scala.Option;
 import scala.PartialFunction$;
@@ -35,10 +37,12 @@ public final class CachedTables extends Rule<LogicalPlan> {
 
   private LogicalPlan hinted(Join join) {
     if (!isCached(join.left()) && !isCached(join.right())) return join;
-    BigInt left = size(join.left());
-    BigInt right = size(join.right());
-    boolean isRightSent = isSmall(right) && (!isSmall(left) || right.compare(left) <= 0);
-    boolean isLeftSent = isSmall(left) && !isRightSent;
+    LogicalPlan left = uncached(join.left());
+    LogicalPlan right = uncached(join.right());
+    boolean isRightSmaller = size(right).compare(size(left)) <= 0;
+    boolean comparesAll = ExtractEquiJoinKeys$.MODULE$.unapply(join).isEmpty(); // there is no way without sending one side
+    boolean isRightSent = comparesAll ? isRightSmaller : isSmall(right) && (isRightSmaller || !isSmall(left));
+    boolean isLeftSent = comparesAll ? !isRightSmaller : isSmall(left) && !isRightSent;
     JoinHint given = join.hint();
     JoinHint hint = new JoinHint(or(given.leftHint(), isLeftSent), or(given.rightHint(), isRightSent));
     if (hint.equals(given)) return join;
@@ -60,17 +64,25 @@ public final class CachedTables extends Rule<LogicalPlan> {
     return false;
   }
 
-  private boolean isSmall(BigInt size) {
-    return size.compare(BigInt.apply(conf().autoBroadcastJoinThreshold())) <= 0;
+  private boolean isSmall(LogicalPlan plan) {
+    return size(plan).compare(BigInt.apply(conf().autoBroadcastJoinThreshold())) <= 0;
   }
 
-  /** In bytes, by what was cached and not by what the cache holds. */
+  /** In bytes, as Spark estimates it. */
   private static BigInt size(LogicalPlan plan) {
-    return uncached(plan).stats().sizeInBytes();
+    LogicalPlan leaf = plan;
+    while (leaf.children().size() == 1) leaf = leaf.children().head();
+    return leaf instanceof LogicalRDD table && StandingPlan.isSent(table) ? BigInt.apply(0) : plan.stats().sizeInBytes();
   }
 
+  /** The plan of what was cached, as Spark has optimised it, instead of what the cache holds. */
   private static LogicalPlan uncached(LogicalPlan plan) {
     return plan.transformUp(PartialFunction$.MODULE$.fromFunction(
-        node -> node instanceof InMemoryRelation table ? uncached(table.cacheBuilder().logicalPlan()) : node));
+        node -> node instanceof InMemoryRelation table ? uncached(made(table)) : node));
+  }
+
+  private static LogicalPlan made(InMemoryRelation table) {
+    Option<LogicalPlan> optimised = table.cacheBuilder().cachedPlan().logicalLink();
+    return optimised.isEmpty() ? table.cacheBuilder().logicalPlan() : optimised.get();
   }
 }

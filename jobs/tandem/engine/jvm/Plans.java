@@ -8,6 +8,7 @@ import org.apache.spark.sql.execution.SortExec;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.aggregate.HashAggregateExec;
 import org.apache.spark.sql.execution.aggregate.ObjectHashAggregateExec;
+import org.apache.spark.sql.execution.columnar.InMemoryTableScanExec;
 import org.apache.spark.sql.execution.streaming.operators.stateful.StateStoreWriter;
 import scala.collection.Iterator;
 import scala.collection.immutable.List$;
@@ -44,7 +45,7 @@ final class Plans {
    */
   static String spilled(SparkPlan plan) {
     if (hasSpilled(plan)) return plan.nodeName();
-    String found = "";
+    String found = plan instanceof InMemoryTableScanExec cached ? spilled(cached.relation().cachedPlan()) : "";
     for (Iterator<SparkPlan> each = plan.children().iterator(); found.isEmpty() && each.hasNext();) {
       found = spilled(each.next());
     }

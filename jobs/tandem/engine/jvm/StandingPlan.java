@@ -68,16 +68,17 @@ final class StandingPlan {
 
   private static LogicalPlan without(
       LogicalPlan node, SparkDataStream source, Supplier<InternalRow[]> records, SparkSession session) {
-    if (node instanceof LogicalRDD table) return sent(table, session);
+    if (node instanceof LogicalRDD table && isSent(table)) {
+      return new ResolvedHint(table, new HintInfo(Option.apply(BROADCAST$.MODULE$)));
+    }
     if (!(node instanceof StreamingExecutionRelation read) || !read.source().equals(source)) return node;
     return new StandIn(session.sparkContext(), null, records).leaf(read.output(), true, session);
   }
 
   /** A table of a size that Spark does not know, as `createDataFrame` makes them, is sent to where the stream's rows are. */
-  private static LogicalPlan sent(LogicalRDD table, SparkSession session) {
-    BigInt unknown = BigInt.apply(session.sessionState().conf().defaultSizeInBytes());
-    if (table.isStreaming() || !table.computeStats().sizeInBytes().equals(unknown)) return table;
-    return new ResolvedHint(table, new HintInfo(Option.apply(BROADCAST$.MODULE$)));
+  static boolean isSent(LogicalRDD table) {
+    BigInt unknown = BigInt.apply(table.conf().defaultSizeInBytes());
+    return !table.isStreaming() && table.computeStats().sizeInBytes().equals(unknown);
   }
 
   private static void replace(MicroBatchExecution query, LogicalPlan plan) {

@@ -24,6 +24,7 @@ final class StaticFiles {
     if (plan instanceof FileSourceScanExec scan && scan.relation().location() instanceof PartitioningAwareFileIndex index) {
       for (Iterator<FileStatus> each = index.allFiles().iterator(); each.hasNext();) check(each.next());
     }
+    if (plan instanceof InMemoryTableScanExec cached) check(cached.relation().cachedPlan());
     for (Iterator<SparkPlan> each = plan.children().iterator(); each.hasNext();) check(each.next());
     for (Iterator<SparkPlan> each = plan.subqueries().iterator(); each.hasNext();) check(each.next());
   }

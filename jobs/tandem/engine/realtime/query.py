@@ -100,7 +100,7 @@ class RealTimeQuery(EpochQuery):
         plan, watermarks = inlined(self.frame.sparkSession, pruned(self.frame)), None
         if self._stateful:
             relocate(checkpoint)
-            states = states_of(self.frame.sparkSession, plan)
+            states = states_of(self.frame)
             if self._after.epoch >= 0:
                 check_state(checkpoint, states)
                 if states:
