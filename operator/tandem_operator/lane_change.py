@@ -29,11 +29,15 @@ _MOST_TRIES: Final[Mapping[LaneStage, int]] = {"Checking": 2, "Dividing": 7}
 _WAITS_MS: Final = (0, 15_000, 30_000, 60_000, 120_000, 300_000)
 """Before the second try of a task, the third, …: what is wrong may pass, but the lanes stand still meanwhile."""
 _LONGEST_MS: Final = 3_600_000
-"""After so long in a stage a task that has failed is not tried again, but for one that has failed once."""
+"""After so long in a stage a task that has failed, or was never made, is not tried again, but for one that failed once."""
 _SAY_MS: Final = 60_000
 """After so long it is said why a task has not begun."""
+_UNMADE_MS: Final = 300_000
+"""After so long without its task a change whose number was set back ends, if no task of the stage was there before."""
 _STOP_MS: Final = 600_000
 """So long the lanes may take to stop."""
+_ASK_MS: Final = 60_000
+"""A lane that is not asked to stop by then is asked late: an operator was away. The time to stop begins again, once."""
 _AFTER_REFUSAL: Final = "The job goes on with {lanes}. Set spec.lanes to {before}, or repair it and set it again"
 _AFTER_DOUBT: Final = (
     "Whether the logs are those of {to} lanes by now is not known. The job starts with {lanes}: it goes on or, if the logs "
@@ -90,8 +94,8 @@ def lanes_step(
         case "Stopping":
             return _stopped(known, lanes, now_ms)
         case "Dividing":
-            if task is None and known.to != wanted and now_ms - read_ms(known.since) > _LONGEST_MS:
-                return _refused(known, "its task could not be made", _AFTER_DOUBT)
+            if task is None and _is_unmade(known, wanted, now_ms):
+                return _refused(known, known.message or "its task could not be made", _AFTER_DOUBT)
             step = LanesStep(known.before, known, task="change", holds=True)
             return _after(step, task, now_ms, "Beginning")
         case _:
@@ -147,6 +151,17 @@ def _tried(step: LanesStep, known: LaneChange, failure: str, now_ms: int) -> Lan
     return LanesStep(step.lanes, again, holds=step.holds)
 
 
+def _is_unmade(known: LaneChange, wanted: int, now_ms: int) -> bool:
+    """Whether the lanes have stood still for too long without a task of the stage, which a quota or a webhook may refuse.
+
+    One that is to be tried again gets a while first, however late it is: only another try tells what a killed one has done.
+    """
+    if known.retry_at is not None and now_ms - read_ms(known.retry_at) <= _UNMADE_MS:
+        return False
+    is_back = known.attempt == 1 and known.to != wanted
+    return now_ms - read_ms(known.since) > (_UNMADE_MS if is_back else _LONGEST_MS)
+
+
 def _is_early(known: LaneChange, now_ms: int) -> bool:
     """Whether the next try is still to wait; not for longer than it ever has to, if a clock was set back."""
     return known.retry_at is not None and 0 < read_ms(known.retry_at) - now_ms <= _WAITS_MS[-1]
@@ -164,12 +179,16 @@ def _stopped(known: LaneChange, lanes: Mapping[int, LaneJob], now_ms: int) -> La
     is_whole = set(range(known.before)) <= lanes.keys()
     if is_whole and all(one.has_stopped for one in lanes.values()):
         return LanesStep(known.before, _at(known, "Dividing", now_ms), holds=True)
-    if now_ms - read_ms(known.since) > _STOP_MS:
+    gone = set(range(known.before)) - lanes.keys()
+    stops = frozenset(gone | {lane for lane, one in lanes.items() if not one.is_asked_to_stop})
+    passed_ms = now_ms - read_ms(known.since)
+    if stops and passed_ms > _ASK_MS and known.attempt == 1:
+        again = known.model_copy(update={"attempt": 2, "since": written(now_ms)})
+        return LanesStep(known.before, again, stops=stops, holds=True)
+    if passed_ms > _STOP_MS:
         late = (lane for lane in range(known.before) if lane not in lanes or not lanes[lane].has_stopped)
         named = ", ".join(map(str, late))
         return _refused(known, f"lanes {named} have not stopped within {_STOP_MS // 60_000} min")
-    gone = set(range(known.before)) - lanes.keys()
-    stops = frozenset(gone | {lane for lane, one in lanes.items() if not one.is_asked_to_stop})
     return LanesStep(known.before, known, stops=stops, holds=True)
 
 

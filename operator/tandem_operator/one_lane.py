@@ -78,7 +78,8 @@ def plan_one_lane(observed: Observed, settings: Settings, body: Body, wanted: in
     task = LaneTask.of(body, known, settings)
     seen = None if task is None else task.seen(observed.tasks)
     is_stopped = known is not None and known.stage in _STOPS
-    one = LaneJob(observed.uid, 1, is_stopped, is_stopped and not observed.pods)
+    is_asked = is_stopped and all(pod.deleting for pod in observed.pods)
+    one = LaneJob(observed.uid, 1, is_asked, is_stopped and not observed.pods)
     step = lanes_step(wanted, observed.generation, known, {0: one}, seen, observed.now_ms)
     made = () if task is None or seen is not None or step.task is None else _made(task, observed)
     return (

@@ -121,9 +121,10 @@ def run(
         with out.status("Making sure of Spark's jars …") if out.is_terminal else _nothing():
             Jars.resolve()
         made = []
-        if accept_changes and not savepoint and not lanes and _change_lanes(loaded, run_directory):
+        named = chosen(loaded, lanes)
+        if accept_changes and not savepoint and _change_lanes(loaded, run_directory, some=bool(lanes)):
             accept_changes = False  # nothing else has changed
-        for lane in chosen(loaded, lanes):
+        for lane in named:
             folder = folder_of(lane, run_directory)
             begins = NewGeneration(savepoint)
             if accept_changes and not savepoint:
@@ -177,17 +178,26 @@ def _changed(out: Console, loaded: Manifest, folder: Path | None) -> NewGenerati
     return NewGeneration(changed.savepoint, changed.generation)
 
 
-def _change_lanes(job: Manifest, run_directory: Path | None) -> bool:
-    """Go on with another number of lanes, if it has changed; whether it has. Raises `RefusedError`."""
+def _change_lanes(job: Manifest, run_directory: Path | None, some: bool) -> bool:
+    """Go on with another number of lanes, if it has changed; whether it has. `some`: only of lanes that are named, which
+    is refused.
+
+    Raises `RefusedError`.
+    """
 
     def runs(lane: Manifest) -> bool:
         return find_local_job(lane.name, folder_of(lane, run_directory)) is not None
 
-    if any(runs(lane) for lane in job.lanes):
+    if not some and any(runs(lane) for lane in job.lanes):
         return False  # who asks for other changes says so
     before = lanes_before(job)
     if not before or before == job.spec.lanes:
         return False
+    if some:
+        raise RefusedError(
+            f"spec.lanes is {job.spec.lanes}, but {job.name} has run with {before} so far: the number of lanes changes for "
+            "all of them at once, so leave --lanes out"
+        )
     for lane in with_lanes(job, before).lanes:
         if runs(lane):
             raise RefusedError(f"{lane.name} is running: spec.lanes changes while all lanes are stopped")

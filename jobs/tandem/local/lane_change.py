@@ -102,10 +102,10 @@ class _Change:
         lanes, count = {n: log.lane for n, log in enumerate(logs) if log.published >= 0}, self._job.spec.lanes
         snapshots = {number: newest_snapshot(lane, logs[number]) for number, lane in lanes.items()}
         kept = {number: one for number, one in snapshots.items() if one is not None and state_partitions(one)}
-        if only_merges(count, self._before) or not kept:
+        if not kept:
             return
-        # Before what takes Spark.
-        partitioners_of(self._job, self._connection, _ends(logs), self._inputs())
+        if not only_merges(count, self._before):  # before what takes Spark
+            partitioners_of(self._job, self._connection, _ends(logs), self._inputs())
         found = {number: stored_state(lanes[number], one, work / str(number)) for number, one in kept.items()}
         states = States({n: state for n, state in found.items() if state is not None}, count, self._before)
         spark = stack.enter_context(state_session(self._job, scratch))
@@ -198,7 +198,7 @@ class _Change:
         found: list[tuple[Manifest, MovedLane]] = []
         for number, lane in enumerate(self._new):
             ids = ids_of(self._topics, [*inputs, lane.model.topics.commits])
-            start = positions(number, count, [ends])
+            start = positions(number, count, [ends], inputs)
             identity = _identity(lane, known)
             found.append((lane, MovedLane(number, count, identity, start, ids, savepoint, known.barriers)))
         ended = [log for log in logs if log.lane.name not in {lane.name for lane in self._new}]

@@ -22,6 +22,7 @@ from tandem.kafka.errors import (
     UnreadableInputError,
 )
 from tandem.manifest import Manifest, load
+from tandem.process.child import guarded
 from tandem.process.errors import StateError
 from tandem.process.info import RefusedError
 from tandem.snapshots import SnapshotError
@@ -47,7 +48,8 @@ def change_in_a_process(job: Manifest, before: int, only_check: bool = False) ->
         order = {"manifest": str(job.path), "before": str(before), "folder": folder, "result": str(result)}
         order |= {"only_check": "yes"} if only_check else {}
         argv = [sys.executable, "-m", "tandem.local.lane_change_process", json.dumps(order)]
-        code = subprocess.run(argv, stderr=subprocess.PIPE, text=True, check=False)
+        # Guarded: it might commit after this process was killed, and the job was started as it was.
+        code = subprocess.run(guarded(argv), stderr=subprocess.PIPE, text=True, check=False)
         if not result.exists():
             raise UnfinishedError(
                 f"the change of spec.lanes was cut short: exit code {code.returncode}. Try it again\n{code.stderr[-2_000:]}"

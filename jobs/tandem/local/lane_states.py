@@ -27,7 +27,15 @@ from tandem.protocol.lanes import Boundary, LogRead, came_from
 from tandem.protocol.values import Cut, Offsets
 from tandem.replica.identity_parts import engine_of
 from tandem.replica.local_savepoints import checkpoints_of, local_savepoints
-from tandem.snapshots import Inputs, Savepoints, SnapshotHead, SnapshotManifest, SnapshotStore, rocksdb_state_format
+from tandem.snapshots import (
+    Inputs,
+    Savepoints,
+    SnapshotHead,
+    SnapshotManifest,
+    SnapshotStore,
+    UnknownSavepointError,
+    rocksdb_state_format,
+)
 from tandem.snapshots.local import pin
 from tandem.snapshots.savepoints import state_partitions
 from tandem.state.divide import Belongs, divide
@@ -53,7 +61,8 @@ def exact_state(log: LaneLog, folder: Path) -> Checkpoint | None:
     """A copy in `folder` of the state of a lane after its last published epoch; None if the lane has published none, or the
     job keeps no state.
 
-    It is a replica's of this machine, or a snapshot. Raises `RefusedError`: neither is.
+    It is a replica's of this machine, or a snapshot; or what the last change of lanes has made, if nothing was published
+    since. Raises `RefusedError`: none is.
     """
     if log.published < 0:
         return None
@@ -69,6 +78,8 @@ def exact_state(log: LaneLog, folder: Path) -> Checkpoint | None:
         newest = max([newest, *(one.epoch for one in mine)])
         if local is not None and noted_states(local.folder) == []:
             return None  # a job without state begins after any epoch
+        if newest != log.published and _is_as_made(log):
+            return _made_state(log, folder)
         if store is None or not mine or newest != log.published or mine[0].epoch != newest:
             if store is not None and mine and _keeps_nothing(store, mine[0], folder):
                 return None
@@ -80,6 +91,30 @@ def exact_state(log: LaneLog, folder: Path) -> Checkpoint | None:
             )
         store.restore(mine[0], folder)
         copy = _only(folder, newest)
+    relocate(folder)
+    return copy
+
+
+def _is_as_made(log: LogRead) -> bool:
+    """Whether a lane has published nothing since the last change of lanes."""
+    return log.config.moved and log.published == log.config.base
+
+
+def _made_state(log: LaneLog, folder: Path) -> Checkpoint | None:
+    """A copy in `folder` of what the last change of lanes has made for a lane; None: the job keeps no state."""
+    name = log.config.savepoint
+    if not name:
+        return None
+    savepoints = savepoints_of(log.lane, name)
+    try:
+        savepoint = savepoints.get(name)
+    except UnknownSavepointError as error:
+        raise RefusedError(
+            f"{log.lane.name} has published nothing since spec.lanes changed last, and its state of then, savepoint {name}, "
+            "is not on this machine or in its snapshot store: change spec.lanes where that is"
+        ) from error
+    savepoints.restore(savepoint, folder)
+    copy = _only(folder, savepoint.snapshot.epoch)
     relocate(folder)
     return copy
 
@@ -104,7 +139,7 @@ def newest_snapshot(lane: Manifest, log: LogRead) -> SnapshotManifest | None:
             f"{lane.name} takes no snapshots, and its state is nowhere else when it has stopped: add spec.snapshots first"
         )
     newest = next((one for one in store.list() if one.config_digest in config.lineages), None)
-    if newest is None and config.moved and log.published == config.base:
+    if newest is None and _is_as_made(log):
         return Savepoints(store).get(config.savepoint).snapshot if config.savepoint else None
     if newest is None:
         raise RefusedError(f"{lane.name} has no snapshot yet: try again when it has taken one")

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -139,11 +139,15 @@ def _spawner(_pid: int) -> "queue.SimpleQueue[_Request]":
     return requests
 
 
+def guarded(argv: Sequence[str]) -> list[str]:
+    """A command that dies with the thread that starts it, however that ends: it is to wait for the command."""
+    return [sys.executable, "-I", "-S", str(Path(guard.__file__)), str(os.getpid()), *argv]
+
+
 def _popen(command: Command) -> _Popen:
-    guarded = [sys.executable, "-I", "-S", str(Path(guard.__file__)), str(os.getpid()), *command.argv]
     with command.log_file.open("ab") as log:
         return subprocess.Popen(
-            guarded,
+            guarded(command.argv),
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import gcd
 
 from tandem.protocol.decisions import Decisions
-from tandem.protocol.values import Claim, Config, Cut, Marker, Offsets, TopicIds
+from tandem.protocol.values import Claim, Config, Cut, Marker, Offsets, TopicIds, TopicPartition
 
 
 def came_from(lane: int, lanes: int, before: int) -> tuple[int, ...]:
@@ -31,9 +31,19 @@ def only_merges(lanes: int, before: int) -> bool:
     return before % lanes == 0
 
 
-def positions(lane: int, lanes: int, ends: Iterable[Offsets]) -> Offsets:
-    """Where lane `lane` of `lanes` reads on; `ends`: where the lanes before have stopped."""
-    return Offsets((tp, offset) for one in ends for tp, offset in one.items() if tp.partition % lanes == lane)
+def positions(lane: int, lanes: int, ends: Iterable[Offsets], partitions: Mapping[str, int] | None = None) -> Offsets:
+    """Where lane `lane` of `lanes` reads on; `ends`: where the lanes before have stopped.
+
+    `partitions` : how many each topic has. One that no lane before has cut begins at 0, as one that is added to a job that
+    runs, see `cutting.next_ends`; what retention has deleted of it is lost input, not skipped.
+
+    >>> positions(1, 2, [Offsets({TopicPartition("in", 1): 7})], {"in": 4})
+    Offsets(in/1:7, in/3:0)
+    """
+    counts = {} if partitions is None else partitions
+    added = {TopicPartition(topic, one): 0 for topic, count in counts.items() for one in range(lane, count, lanes)}
+    stopped = {tp: offset for one in ends for tp, offset in one.items() if tp.partition % lanes == lane}
+    return Offsets(added | stopped)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,11 @@ from typer.testing import CliRunner
 from tandem.cli import run
 from tandem.cli.main import app
 from tandem.cli.view import View, watch
-from tandem.local import Event
+from tandem.local import Event, NewGeneration
+from tandem.manifest import Manifest
+from tandem.process.info import ExitCode, RefusedError
 from unit.local.heartbeat_job import heartbeat_job
+from unit.local.test_lane_checks import JOB, written
 
 
 def test_ctrl_c_ends_it_before_anything_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -36,6 +39,31 @@ def test_ctrl_c_ends_it_before_anything_is_started(tmp_path: Path, monkeypatch: 
 
     assert result.exit_code != 0
     assert started == []
+
+
+def test_a_number_of_lanes_that_has_changed_is_not_accepted_for_some_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = written(tmp_path, JOB)
+    changed: list[str] = []
+
+    def accepts(_: object, lane: Manifest, __: object) -> NewGeneration:
+        changed.append(lane.name)
+        raise RefusedError("it ends here")
+
+    monkeypatch.setattr(run.Jars, "resolve", lambda: None)
+    monkeypatch.setattr(run, "find_local_job", lambda *_: None)
+    monkeypatch.setattr(run, "_changed", accepts)
+    said = {}
+    for before in (2, 4):
+        monkeypatch.setattr(run, "lanes_before", lambda _, before=before: before)
+        done = CliRunner().invoke(app, ["run", str(job.path), "--lanes", "0,3", "--accept-changes"])
+        assert done.exit_code == ExitCode.REFUSED
+        said[before] = (done.output, list(changed))
+
+    assert "spec.lanes is 4, but orders has run with 2 so far" in said[2][0]
+    assert "leave --lanes out" in said[2][0]
+    assert [lanes for _, lanes in said.values()] == [[], ["orders.lane-0"]]
 
 
 class Full(io.StringIO):

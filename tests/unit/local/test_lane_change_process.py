@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -75,6 +80,34 @@ def test_a_process_that_is_killed_may_have_changed_everything(manifest: Path, mo
     monkeypatch.setattr("sys.executable", "/bin/false")
     with pytest.raises(UnfinishedError, match="cut short"):
         change_in_a_process(load(manifest), 2)
+
+
+PYTHON = """#!/bin/sh
+case "$1" in -m) echo $$; exec sleep 60;; *) exec {python} "$@";; esac
+"""
+PARENT = """
+import sys
+from tandem.local.lane_change_process import change_in_a_process
+from tandem.manifest import load
+sys.executable = sys.argv[1]
+change_in_a_process(load(sys.argv[2]), 2)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nothing ends it")
+def test_a_change_ends_with_the_process_that_asked_for_it(manifest: Path) -> None:
+    python = manifest.parent / "python"
+    python.write_text(PYTHON.format(python=sys.executable))
+    python.chmod(0o755)
+    parent = subprocess.Popen([sys.executable, "-c", PARENT, python, manifest], stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    change = int(parent.stdout.readline())
+    try:
+        parent.kill()
+        parent.communicate(timeout=10)  # the change has the same standard output, and holds it as long as it runs
+    finally:
+        with suppress(ProcessLookupError):
+            os.kill(change, signal.SIGKILL)
 
 
 @pytest.mark.parametrize(

@@ -282,10 +282,3 @@ def test_another_operator_goes_on_wherever_one_was_killed(write: int) -> None:
     changing.goes_on_behind_a_kill(write)
     assert changing.numbers == [4, 4, 4, 4]
     assert changing.tasks() == []
-
-
-def test_a_number_that_is_set_back_ends_a_change_whose_task_cannot_be_made() -> None:
-    waits = step(change("Dividing"), STOPPED, wanted=2, now_ms=NOW_MS + 60_000)
-    assert stage_of(waits) == "Dividing"
-    found = step(change("Dividing"), STOPPED, wanted=2, now_ms=NOW_MS + 3_600_001)
-    assert stage_of(found) == "Refused"

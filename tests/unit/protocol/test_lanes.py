@@ -48,6 +48,19 @@ MOVED = MovedLane(1, 4, "new", at(5, 6, step=4, first=1), savepoint="s")
 BOUNDARY = Boundary(3, 20)
 
 
+@given(lanes=COUNTS, before=COUNTS, more=st.integers(0, 3))
+def test_a_partition_that_no_lane_has_cut_begins_in_one_lane(lanes: int, before: int, more: int) -> None:
+    cut, there = lanes * before, lanes * before * (1 + more)
+    ends = [Offsets({TopicPartition("in", p): 100 + p for p in range(old, cut, before)}) for old in range(before)]
+    found = [positions(lane, lanes, ends, {"in": there, "new": lanes}) for lane in range(lanes)]
+    for lane, one in enumerate(found):
+        assert {tp.partition % lanes for tp in one} == {lane}
+    assert sorted(pair for one in found for pair in one.items()) == [
+        *((TopicPartition("in", p), 100 + p if p < cut else 0) for p in range(there)),
+        *((TopicPartition("new", p), 0) for p in range(lanes)),
+    ]
+
+
 @given(lanes=COUNTS, before=COUNTS)
 def test_every_partition_goes_on_in_one_lane_from_where_it_was(lanes: int, before: int) -> None:
     partitions = lanes * before * 2
