@@ -7,7 +7,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
 from tandem.consumer.filter import JobFilters
-from tandem.kafka.headers import headers_of, job_of, row_id
+from tandem.kafka.headers import UnreadableHeaderError, headers_of, job_of, readable_headers, row_id
 from tandem.logs import get_logger
 
 _log = get_logger(__name__)
@@ -23,7 +23,8 @@ class EpochConsumer(Consumer):
     a row's copies only the first is returned. After a restart, a rebalance or a seek the rows before the new position
     count as seen, as far as `read_back` records reach: take at least the records that one epoch, with its repeats, may
     leave in a partition. If they cannot be read within 10 s, it goes on without them: rows may then come twice, none is
-    lost. Records without Tandem's headers are passed on. Commit offsets as ever; repeats are passed over by them too.
+    lost. Records without Tandem's headers are passed on; one with a header whose name is no UTF-8, which confluent-kafka
+    cannot read, is passed on without any headers. Commit offsets as ever; repeats are passed over by them too.
 
     Not for a topic to which a job that began again under the same name writes again: it counts its epochs from 0.
 
@@ -43,6 +44,7 @@ class EpochConsumer(Consumer):
         self._config = dict(config)
         self._read_back = read_back
         self._filters: dict[tuple[str, int], tuple[JobFilters, int]] = {}
+        self._taken_off: set[tuple[str, int]] = set()
         self.dropped = 0
         """How many repeats were dropped so far."""
 
@@ -103,7 +105,8 @@ class EpochConsumer(Consumer):
             self._filters.pop((partition.topic, partition.partition), None)
 
     def _is_news(self, message: Message) -> bool:
-        row = None if message.error() is not None else row_id(headers_of(message))
+        headers = None if message.error() is not None else self._headers(message)
+        row = row_id(headers)
         if row is None:
             return True
         place, offset = (message.topic() or "", message.partition() or 0), message.offset() or 0
@@ -111,9 +114,23 @@ class EpochConsumer(Consumer):
         if repeats is None or offset <= last:  # a new position, or set back behind our back (auto.offset.reset)
             repeats = self._before(*place, offset)
         self._filters[place] = (repeats, offset)
-        first = repeats.is_first(job_of(headers_of(message)), row)
+        first = repeats.is_first(job_of(headers), row)
         self.dropped += not first
         return first
+
+    def _headers(self, message: Message) -> list[tuple[str, bytes | None]] | None:
+        """A message's headers. Those that cannot be read are taken off: to ask for them again would end the process."""
+        try:
+            return readable_headers(message)
+        except UnreadableHeaderError as error:
+            message.set_headers([])
+            place = (message.topic() or "", message.partition() or 0)
+            if place not in self._taken_off:
+                self._taken_off.add(place)
+                _log.warning(
+                    "headers_taken_off", topic=place[0], partition=place[1], offset=message.offset(), reason=str(error)
+                )
+            return None
 
     def _before(self, topic: str, partition: int, offset: int) -> JobFilters:
         """A filter that knows the rows before `offset`."""
@@ -122,7 +139,7 @@ class EpochConsumer(Consumer):
         if start == offset:
             return repeats
         own = {"enable.auto.commit": False, "enable.partition.eof": True, "auto.offset.reset": "earliest"}
-        passed_on = {key: value for key, value in self._config.items() if not callable(value)}
+        passed_on = {key: value for key, value in self._config.items() if key == "oauth_cb" or not callable(value)}
         reader = Consumer({**passed_on, **own})  # assigned, so it never joins the group
         deadline = _Deadline(_READ_BACK_S)
         try:

@@ -46,15 +46,25 @@ def descriptor_of(schema: RegisteredSchema, message: str | None) -> Any:
     """A message's descriptor by its full name; None: the first one of the file. Raises `SchemaError`."""
     file = compiled(schema)
     if message is not None:
-        try:
-            return file.pool.FindMessageTypeByName(message)
-        except KeyError as error:
-            names = ", ".join(one.full_name for one in messages(file))
-            raise SchemaError(f"schema {schema.id} has no message {message}, but {names}") from error
+        return _named(schema, file, message)
     found = messages(file)
     if not found:
         raise SchemaError(f"schema {schema.id} has no message")
     return found[0]
+
+
+def _named(schema: RegisteredSchema, file: Any, message: str) -> Any:
+    names = ", ".join(one.full_name for one in messages(file)) or "none"
+    try:
+        found = file.pool.FindMessageTypeByName(message)
+    except KeyError as error:
+        raise SchemaError(f"schema {schema.id} has no message {message}, but {names}") from error
+    if found.file.name != file.name:  # records name a message by its place in their own schema's file
+        raise SchemaError(
+            f"schema {schema.id} has no message {message}, but {names}: {message} is defined in {found.file.name}, which it "
+            "imports. Give the schema of that file, or a message of this one that has it as a field"
+        )
+    return found
 
 
 def path_of(descriptor: Any) -> list[int]:

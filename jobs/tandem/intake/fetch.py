@@ -2,18 +2,19 @@
 
 import hashlib
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from math import inf
 from typing import Protocol
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 
 from tandem.checkpoint.position import EnginePosition
+from tandem.intake.held_input import HeldInput, unread_in_words
+from tandem.kafka.batches import OnThrottled, no_matter, throttle_cb
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import LostInputError, ReadTimeoutError
-from tandem.kafka.headers import content_bytes
 from tandem.kafka.patience import Denied, is_denied
 from tandem.kafka.prefetch import Pausing, Share
 from tandem.kafka.tail import check_readable, may_come_back
@@ -26,7 +27,11 @@ _log = get_logger(__name__)
 _BATCH = 1_000
 """Few enough that large headers, which librdkafka does not count, are noticed before many of them are held."""
 _SILENCE_S = 5.0
-"""Records that are there come at once; while none came for so long, another client is tried (see `BrokerWatch`)."""
+"""Records that are there come at once; while none came for so long, another client is tried (see `BrokerWatch`). The next
+one is given twice the time: an answer that a slow link or a quota holds back would never come whole."""
+_MOST_SILENCE_S = 40.0
+_PATIENCE_S = 120.0
+"""The longest time without a record, or the end, of a partition that is waited for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,64 +112,24 @@ class Epochs(Protocol):
         """No other epoch is wanted."""
 
 
-@dataclass(slots=True)
-class _Input:
-    """One input partition: how far the fetching has come (control records included), and what it brought.
-
-    The records of the epoch that ends at `end` are in `wanted`, later ones in `ahead`, each with its bytes; `ahead_bytes`:
-    of all these.
-    """
-
-    fetched_to: int
-    end: int = 0
-    wanted: list[Message] = field(default_factory=list)
-    ahead: deque[tuple[Message, int]] = field(default_factory=deque)
-    ahead_bytes: int = 0
-
-    def fullness(self, share: Share) -> float:
-        """Of `ahead`; above 1 there is more of it than need be."""
-        return max(len(self.ahead) / share.records, self.ahead_bytes / share.bytes)
-
-    def want(self, end: int) -> None:
-        """The next epoch ends at `end`."""
-        self.end = end
-        while self.ahead and (self.ahead[0][0].offset() or 0) < end:
-            message, count = self.ahead.popleft()
-            self.ahead_bytes -= count
-            self.wanted.append(message)
-
-    def take(self, message: Message) -> None:
-        """A record came; one that came before is dropped."""
-        offset = message.offset() or 0
-        if offset < self.fetched_to:
-            return
-        self.fetched_to = offset + 1
-        if offset < self.end:
-            self.wanted.append(message)
-        else:
-            count = content_bytes(message)
-            self.ahead.append((message, count))
-            self.ahead_bytes += count
-
-    def hand_out(self) -> list[Message]:
-        """The records of the epoch, once."""
-        wanted, self.wanted = self.wanted, []
-        return wanted
-
-
 class InputReader:
     """Records of all input topics of one isolation level, fetched ahead by librdkafka's own threads.
 
     A partition of which enough is held is paused: while one is waited for, the others do not fill the memory.
+
+    `on_throttled` : called when a broker holds the consumer back.
     """
 
-    def __init__(self, connection: KafkaConnection, isolation_level: str) -> None:
+    def __init__(
+        self, connection: KafkaConnection, isolation_level: str, on_throttled: OnThrottled = no_matter
+    ) -> None:
         self._connection = connection.silent  # not polled while no epoch is fetched
+        self._callbacks = throttle_cb(on_throttled)
         self._isolation_level = isolation_level
         self._share = Share.of(1)
         self._made: Consumer | None = None
         self._pausing = Pausing(1.0)
-        self._inputs: dict[TopicPartition, _Input] = {}
+        self._inputs: dict[TopicPartition, HeldInput] = {}
         self._denied = Denied()
 
     @property
@@ -172,27 +137,38 @@ class InputReader:
         """How many records are held that are not wanted yet."""
         return {tp: len(one.ahead) for tp, one in self._inputs.items()}
 
-    def fetch(self, starts: Offsets, ends: Offsets, timeout_s: float) -> list[tuple[TopicPartition, list[Message]]]:
-        """The records from `starts` to `ends`. Raises `LostInputError`, `NotAllowedError`, `ReadTimeoutError`."""
+    def fetch(
+        self, starts: Offsets, ends: Offsets, timeout_s: float = inf
+    ) -> list[tuple[TopicPartition, list[Message]]]:
+        """The records from `starts` to `ends`. `timeout_s`: for all of them; without it, as long as they keep coming.
+
+        Raises `LostInputError`, `NotAllowedError`, `ReadTimeoutError`.
+        """
         self._add(starts, ends)
         for tp, end in ends.items():
             self._inputs[tp].want(end)
-        heard = time.monotonic()
-        deadline = heard + timeout_s
+        begun = heard = moved = time.monotonic()
+        silence_s = _SILENCE_S
         waiting = {tp for tp, end in ends.items() if self._inputs[tp].fetched_to < end}
         while waiting:
             self._denied.check()
             self._pause_full()
+            before = self._sum_of_places(waiting)
             messages = self._consumer.consume(_BATCH, 0) or self._one(0.02)
             self._take(messages)
-            waiting = {tp for tp in waiting if self._inputs[tp].fetched_to < ends[tp]}
             now = time.monotonic()
-            if waiting and now > deadline:
-                raise ReadTimeoutError(f"input {sorted(waiting)} was not read to {ends} within {timeout_s:.0f} s")
+            # Another client says again where a partition ends: who waits behind an open transaction comes no further by it.
+            moved = now if self._sum_of_places(waiting) != before else moved
+            waiting = {tp for tp in waiting if self._inputs[tp].fetched_to < ends[tp]}
+            if waiting and now - moved > _PATIENCE_S:
+                raise ReadTimeoutError(unread_in_words(waiting, ends, f"no record came for {_PATIENCE_S:.0f} s"))
+            if waiting and now - begun > timeout_s:
+                raise ReadTimeoutError(unread_in_words(waiting, ends, f"not all records came within {timeout_s:.0f} s"))
             if messages:
                 heard = now
-            elif waiting and now - heard > _SILENCE_S:
+            elif waiting and now - heard > silence_s:
                 self._connect_anew(waiting)
+                silence_s = min(2 * silence_s, _MOST_SILENCE_S)
                 heard = time.monotonic()  # to connect takes a while
         return [(tp, self._inputs[tp].hand_out()) for tp in ends]
 
@@ -206,7 +182,7 @@ class InputReader:
         """Made when it is known how many partitions share the memory."""
         if self._made is None:
             settings = self._connection.consumer(self._isolation_level)
-            self._made = Consumer(self._share.settings | settings | self._share.queue)
+            self._made = Consumer(self._share.settings | settings | self._share.queue | self._callbacks)
         return self._made
 
     def _add(self, starts: Offsets, ends: Offsets) -> None:
@@ -214,8 +190,11 @@ class InputReader:
         if new:
             self._share = Share.of(len(ends))
             learn(self._consumer, {tp.topic for tp in new})
-            self._inputs |= {tp: _Input(position) for tp, position in new.items()}
+            self._inputs |= {tp: HeldInput(position) for tp, position in new.items()}
             self._consumer.incremental_assign([KafkaTopicPartition(*tp, position) for tp, position in new.items()])
+
+    def _sum_of_places(self, places: Iterable[TopicPartition]) -> int:
+        return sum(self._inputs[tp].fetched_to for tp in places)
 
     def _pause_full(self) -> None:
         fullness = {tp: one.fullness(self._share) for tp, one in self._inputs.items() if one.ahead}
@@ -263,13 +242,22 @@ class EpochFetcher:
 
     `isolation` : input topic → isolation level.
     `cuts` : stands at the position to go on from.
+    `on_throttled` : called when a broker holds a consumer back.
     """
 
-    def __init__(self, connection: KafkaConnection, isolation: Mapping[str, str], cuts: Cuts) -> None:
+    def __init__(
+        self,
+        connection: KafkaConnection,
+        isolation: Mapping[str, str],
+        cuts: Cuts,
+        on_throttled: OnThrottled = no_matter,
+    ) -> None:
         self.cuts = cuts
         """Gives the epochs, and the answers to the questions about the one fetched last."""
         self._isolation = dict(isolation)
-        self._readers = {level: InputReader(connection, level) for level in sorted(set(isolation.values()))}
+        self._readers = {
+            level: InputReader(connection, level, on_throttled) for level in sorted(set(isolation.values()))
+        }
 
     @property
     def position(self) -> EnginePosition:
@@ -280,8 +268,11 @@ class EpochFetcher:
         """The epoch to fetch next; None if it is not cut within `timeout_s`."""
         return self.cuts.next(timeout_s)
 
-    def fetch(self, epoch: EpochRange, timeout_s: float = 120.0) -> Fetched:
-        """The records of the epoch that `next_cut` gave. Raises `LostInputError`, `ReadTimeoutError`."""
+    def fetch(self, epoch: EpochRange, timeout_s: float = inf) -> Fetched:
+        """The records of the epoch that `next_cut` gave. `timeout_s`: as for `InputReader.fetch`.
+
+        Raises `LostInputError`, `ReadTimeoutError`.
+        """
         records = [
             pair
             for level, reader in self._readers.items()

@@ -92,7 +92,8 @@ class Active:
         snapshotter = _snapshots(prepared, stack)
         with setting.room(prepared.engine.given), ThreadPoolExecutor(1, "place") as beside:
             looped = beside.submit(_begin, warm, position, epochs, snapshotter, failure)
-            fetcher = EpochFetcher(setting.clients.connection, setting.clients.inputs, epochs)
+            throttled = prepared.output.troubles.throttled
+            fetcher = EpochFetcher(setting.clients.connection, setting.clients.inputs, epochs, throttled)
 
             def on_epoch(epoch: int, table: pa.Table, inputs: str) -> None:
                 with setting.metrics.phase("digest"):

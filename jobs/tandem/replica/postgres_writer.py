@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -46,6 +47,15 @@ _POSTGRES_CLASSES: Final = (
 """All classes of PostgreSQL itself: a trigger may raise others, as ERRCODE '45000'."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Insertion:
+    """An epoch's rows as one statement takes them, chunk by chunk. `refused`: index → why no table takes the row."""
+
+    statement: str
+    chunks: Sequence[Sequence[tuple[int, str]]]
+    refused: Mapping[int, str]
+
+
 class PostgresWriter:
     """Writes the epochs of one generation to one table. `at` : called with each step."""
 
@@ -72,37 +82,46 @@ class PostgresWriter:
         try:
             with speaking(self._table, at_start=False):
                 connection = self._connected(rows.type)
+                insertion = self._insertion(rows, indexes)
                 try:
                     with connection.transaction():
-                        return self._transacted(connection, epoch, rows, indexes)
+                        refused, is_new = self._transacted(connection, epoch, insertion)
                 except psycopg.errors.LockNotAvailable:
                     _free(connection, self._table)
                     raise
         except BaseException:
             self.close()
             raise
+        for index, why in refused.items() if is_new else ():
+            _log.warning("row_refused", epoch=epoch, index=index, sink=self._table.name, reason=why)
+        return refused
+
+    def _insertion(self, rows: pa.StructArray, indexes: Sequence[int]) -> _Insertion:
+        """Made before the transaction, in which the server ends a session that says nothing for 10 s."""
+        sink, columns = self._table.sink, self._shape.columns
+        self._at(f"the {len(rows):,} rows for {self._table}, which are encoded")
+        encoded = encode(rows, indexes, sink.key, {name: column.width for name, column in columns.items()})
+        statement = insert(sink, [field.name for field in rows.type], columns)
+        return _Insertion(statement, encoded.chunks(), encoded.refused)
 
     def _transacted(
-        self, connection: Connection[Any], epoch: int, rows: pa.StructArray, indexes: Sequence[int]
-    ) -> Mapping[int, str]:
+        self, connection: Connection[Any], epoch: int, insertion: _Insertion
+    ) -> tuple[Mapping[int, str], bool]:
+        """Which rows are refused, and whether they were written by this call."""
         table = self._table
         connection.execute(SETTINGS)
         written = self._written(connection, epoch)
         if written is not None:
-            return written
+            return written, False
         connection.execute(AT_ONCE)
-        widths = {name: column.width for name, column in self._shape.columns.items()}
-        encoded = encode(rows, indexes, table.sink.key, widths)
-        refused = {**encoded.refused}
-        statement = insert(table.sink, [field.name for field in rows.type], self._shape.columns)
-        for chunk in encoded.chunks():
-            self._at(f"{table}, which takes {len(encoded.rows):,} rows")
-            refused |= _inserted(connection, statement, chunk)
+        refused = {**insertion.refused}
+        count = sum(map(len, insertion.chunks))
+        for chunk in insertion.chunks:
+            self._at(f"{table}, which takes {count:,} rows")
+            refused |= _inserted(connection, insertion.statement, chunk)
         self._note(connection, epoch, refused)
         self._at(f"the commit of {table}")
-        for index, why in refused.items():
-            _log.warning("row_refused", epoch=epoch, index=index, sink=table.name, reason=why)
-        return refused
+        return refused, True
 
     def _connected(self, rows: pa.StructType) -> Connection[Any]:
         if self._connection is None or self._connection.closed:
