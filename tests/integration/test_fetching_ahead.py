@@ -224,6 +224,7 @@ def test_a_consumer_that_takes_the_place_of_a_silent_one_holds_no_more(
     make_reading: Callable[..., Reading], counted: type[Counted], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fetch, "_SILENCE_S", 0.3)
+    monkeypatch.setattr(fetch, "_MOST_SILENCE_S", 0.3)
     reading = make_reading()
     long, slow = numbers(200_000), numbers(3)
     reading.write(LONG, long)
