@@ -47,7 +47,7 @@ EQUAL, ANY = "e.k = n.k", "e.k > n.k"
     [
         (long_names, EQUAL, "BroadcastHashJoin"),
         (few_names, EQUAL, "SortMergeJoin"),
-        (few_names, ANY, "BroadcastNestedLoopJoin"),
+        (few_names, ANY, "CartesianProduct"),
         (made_here, EQUAL, "BroadcastHashJoin"),
     ],
 )

@@ -120,7 +120,11 @@ def test_what_goes_by_the_partitions_of_a_sorted_table_is_refused_with_several_t
     in_order = two.range(9).orderBy("id")
     for other in (
         *(with_a_number(two.range(9)), with_a_number(in_order.limit(5)), with_a_number(in_order.repartition(4, "id"))),
-        *(in_order, average(two.range(9)).orderBy("id"), in_order.groupBy("id").agg(F.sum("id"))),
+        *(
+            in_order,
+            average(two.range(9)).orderBy("id"),
+            in_order.groupBy("id").agg(F.sum("id"), F.max(F.col("id") / 3)),
+        ),
     ):
         check_order(events.join(other, F.col("offset") == F.col("id")))
 

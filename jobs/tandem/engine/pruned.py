@@ -32,10 +32,11 @@ def pruned(frame: DataFrame) -> Any:
 
 
 def with_cached(frame: DataFrame) -> Any:
-    """The analysed plan, with what is cached instead of what makes it."""
-    caches: Any = frame.sparkSession._jsparkSession.sharedState().cacheManager()
-    plan = frame._jdf.queryExecution().analyzed()
-    return caches.useCachedData(plan, getattr(caches, "useCachedData$default$2")())
+    """The analysed plan, with what is cached instead of what makes it; see `UnmeasuredCache.java`."""
+    spark, plan = frame.sparkSession, frame._jdf.queryExecution().normalized()
+    caches: Any = spark._jsparkSession.sharedState().cacheManager()
+    ours: Any = spark._jvm.tandem  # type: ignore[union-attr]
+    return ours.UnmeasuredCache.within(caches.useCachedData(plan, getattr(caches, "useCachedData$default$2")()))
 
 
 def _pruned(spark: SparkSession, whole: Any) -> Any:

@@ -41,7 +41,8 @@ _ROUNDED: Final = (
 )
 _ROUNDING: Final = frozenset(
     {"Sum", "Average", "StddevPop", "StddevSamp", "VariancePop", "VarianceSamp", "CovPopulation", "CovSample", "Corr"}
-    | {"Skewness", "Kurtosis", "ApproximatePercentile"}
+    | {"Skewness", "Kurtosis", "ApproximatePercentile", "HistogramNumeric", "RegrSlope", "RegrIntercept", "RegrR2"}
+    | {"RegrSXX", "RegrSXY", "RegrSYY", "RegrAvgX", "RegrAvgY"}
 )
 _ENDS_BOUNDS: Final = frozenset({"GlobalLimit", "Aggregate", "Distinct", "Window"})
 """Behind these, rows are in one partition, or in those that their values say."""
@@ -77,12 +78,19 @@ def shuffling(plan: Node) -> Iterator[str]:
 
 def _by_bounds(plan: Node) -> Iterator[str]:
     """What an operator makes of the partitions of its rows."""
-    written = list(_written(plan.fields))
-    names = {plan.name, *(str(one.get("class", "")).rpartition(".")[2] for one in written)}
+    names = {plan.name, *(str(one.get("class", "")).rpartition(".")[2] for one in _written(plan.fields))}
     yield from (_OF_SORTED.format(call=call) for name, call in _OF_PARTITIONS.items() if name in names)
-    has_floats = any(one.get("dataType") in ("double", "float") for one in written)
-    if plan.name == "Aggregate" and has_floats and names & _ROUNDING:
+    if plan.name == "Aggregate" and any(map(_rounds, expressions(plan.fields.get("aggregateExpressions")))):
         yield _ROUNDED
+
+
+def _rounds(expression: Node) -> bool:
+    """Whether it adds up floats."""
+    return (expression.name in _ROUNDING and _has_floats(expression)) or any(map(_rounds, expression.children))
+
+
+def _has_floats(expression: Node) -> bool:
+    return expression.fields.get("dataType") in ("double", "float") or any(map(_has_floats, expression.children))
 
 
 def _has_bounds(plan: Node) -> bool:

@@ -156,7 +156,6 @@ def build_session(
         if slots:
             session._jsparkSession.extensions().injectColumnar(ours.ReadToEnd())
         session._jsparkSession.extensions().injectPlannerStrategy(getattr(ours, "EpochStrategy$OfSession")())
-        ours.CachedTables.join(session._jsparkSession)
         session._jsparkSession.sessionState()  # made at its first use, which reads the settings
         session._jsparkSession.streams()  # so are its listeners
         _check_extensions(session, spark.conf.get(_EXTENSIONS, ""))

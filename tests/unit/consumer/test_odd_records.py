@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ from confluent_kafka import KafkaError, Message
 
 from tandem.consumer import EpochConsumer, client
 
+TESTS = str(Path(__file__).parents[2])
 SCRIPT = """
 import json, sys
 from confluent_kafka import Producer, TopicPartition
@@ -38,7 +41,11 @@ json.dump({"found": found, "warnings": warnings}, sys.stdout)
 
 
 def test_a_record_whose_header_has_no_readable_name_comes_without_headers_and_is_named_once_a_partition() -> None:
-    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=60, check=False)
+    path = os.pathsep.join(filter(None, [TESTS, *sys.path]))
+    env = {**os.environ, "PYTHONPATH": path}
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT], env=env, capture_output=True, text=True, timeout=60, check=False
+    )
 
     assert done.returncode == 0, done.stderr[-2_000:]
     said = json.loads(done.stdout)

@@ -11,7 +11,6 @@ import org.apache.spark.sql.catalyst.plans.logical.ResolvedHint;
 import org.apache.spark.sql.catalyst.trees.TreePattern$;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.read.streaming.SparkDataStream;
-import org.apache.spark.sql.execution.CacheManager;
 import org.apache.spark.sql.execution.LogicalRDD;
 import org.apache.spark.sql.execution.streaming.runtime.MicroBatchExecution;
 import org.apache.spark.sql.execution.streaming.runtime.StreamingExecutionRelation;
@@ -59,9 +58,7 @@ final class StandingPlan {
   LogicalPlan optimised() {
     if (optimised == null) {
       SparkSession session = SparkSession.active();
-      CacheManager caches = session.sharedState().cacheManager();
-      LogicalPlan cached = caches.useCachedData(analysed.clone(), caches.useCachedData$default$2());
-      optimised = session.sessionState().optimizer().execute(cached);
+      optimised = session.sessionState().optimizer().execute(analysed.clone());
     }
     return optimised.clone();
   }
