@@ -12,7 +12,9 @@ from tandem.status.report import HeldInput, ReplicaReport
 from tandem.status.reported import ReportedState
 from tandem.waits import Waits
 
-_REFUSES = "1 while Kafka refuses what this process writes, or holds it back by a quota; its status says why, and what to do"
+_REFUSES = (
+    "1 while Kafka refuses what this process writes, or holds it back by a quota; its status says why, and what to do"
+)
 _WAITS = (
     "How long what the output waits for in this process has lasted, if that is most of a minute; its status says what"
 )
