@@ -1,5 +1,6 @@
 package tandem;
 
+import java.util.List;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.catalyst.plans.logical.BROADCAST$;
 import org.apache.spark.sql.catalyst.plans.logical.HintInfo;
@@ -13,6 +14,7 @@ import org.apache.spark.sql.execution.columnar.InMemoryRelation;
 import scala.Option;
 import scala.PartialFunction$;
 import scala.Tuple2;
+import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * What the job has cached (`table.cache()`), of which Spark's planner does not learn how large it is in memory.
@@ -44,11 +46,14 @@ public final class UnmeasuredCache extends CachedRDDBuilder {
     InMemoryRelation unmeasured =
         new InMemoryRelation(table.output(), new UnmeasuredCache(table.cacheBuilder()), table.outputOrdering());
     unmeasured.statsOfPlanToCache_$eq(table.statsOfPlanToCache());
-    LogicalPlan leaf = table.cacheBuilder().logicalPlan();
-    while (leaf.children().size() == 1) leaf = leaf.children().head();
-    return leaf instanceof LogicalRDD rows && StandingPlan.isSent(rows)
+    return leaf(table.cacheBuilder().logicalPlan()) instanceof LogicalRDD rows && StandingPlan.isSent(rows)
         ? new ResolvedHint(unmeasured, new HintInfo(Option.apply(BROADCAST$.MODULE$)))
         : unmeasured;
+  }
+
+  private static LogicalPlan leaf(LogicalPlan plan) {
+    List<LogicalPlan> children = CollectionConverters.asJava(plan.children());
+    return children.size() == 1 ? leaf(children.get(0)) : plan;
   }
 
   @Override
