@@ -64,7 +64,10 @@ def operators_of(frame: DataFrame, topics: str) -> tuple[list[KeptState], frozen
 
 
 def states_of(frame: DataFrame) -> list[KeptState] | None:
-    """By what the query of a plan keeps its state, whatever is cached. None, which alone refuses no job, if unreadable."""
+    """By what the query of a plan keeps its state, whatever is cached.
+
+    None if the plan cannot be read, which by itself refuses no job.
+    """
     spark = frame.sparkSession
     try:
         return described(spark, _pruned(spark, frame._jdf.queryExecution().analyzed()))
