@@ -239,6 +239,7 @@ class OrdererCore:
         barrier = asks_for_barrier(self.decisions, wanted.epoch, time_ms, self._settings.barrier_ms)
         self.proposed = Cut(wanted.epoch, counted.ends, time_ms, counted.seed, name, topic_ids, barrier)
         self._proposed_ms = now
+        self._pace.proposed(leaves=wanted.available.records_since(counted.ends) > 0)
         self.state = self.state._replace(proposed=self.state.proposed + 1)
         self._waits("its proposal in the ordering log")
         return (Append(self.proposed),)

@@ -15,6 +15,10 @@ class PaceSettings:
     slower than `most_room` times what the fastest replica needs for an epoch, or `most_room_ms` if that is more: one that
     is still warming up must not become a gap for the readers. A replica that said nothing for `live_ms` gets no room.
     `idle_epoch_interval_ms`: an epoch without input after so long; None: never.
+    `most_rest_ms`: behind an epoch the next cut waits for as long as an epoch takes until its claim, but at most so long. Who
+    cuts at once drives processes and brokers that share cores until they are busy all the time, and then each step of an
+    epoch waits for a core: fewer epochs are published sooner. There is no rest behind an epoch that has left records: what
+    counts then is how many are computed.
     """
 
     min_epoch_interval_ms: float = 0.0
@@ -23,6 +27,7 @@ class PaceSettings:
     most_room: float = 2.5
     most_room_ms: float = 150.0
     live_ms: float = 2_000.0
+    most_rest_ms: float = 10.0
 
 
 @dataclass(slots=True)
@@ -46,6 +51,7 @@ class Pace:
         self._cut_at = -float("inf")
         self._claimed_at: float | None = -float("inf")  # None: the last epoch is not claimed yet
         self._input_at: float | None = None
+        self._leaves = False
         self._replicas: dict[str, _Replica] = {}
         self._epoch_ms: deque[float] = deque(
             maxlen=7
@@ -66,6 +72,10 @@ class Pace:
         if not mine and due is not None:
             self._leader_took(now_ms, due)
         self._last_epoch, self._cut_at, self._claimed_at, self._input_at = epoch, now_ms, None, None
+
+    def proposed(self, leaves: bool) -> None:
+        """This process has proposed a cut, which takes all records that it had seen, or leaves some."""
+        self._leaves = leaves
 
     def _leader_took(self, now_ms: float, due: float) -> None:
         """Learn how long another one takes to cut. Who has not looked for input does not know how long it was there."""
@@ -134,16 +144,24 @@ class Pace:
         return now_ms >= (ready if leading else ready + self._silence.ms)
 
     def interval_ms(self, now_ms: float) -> float:
-        """The least time between two cuts now: the user's, or the room that a lagging replica needs."""
+        """The least time between two cuts now: the user's, or with a rest, or the room that a lagging replica needs."""
+        least = max(self._settings.min_epoch_interval_ms, self._rested_ms())
         lagging = [
             replica.epoch_ms for replica in self._replicas.values() if now_ms - replica.at_ms <= self._settings.live_ms
         ]
         if not lagging:
-            return self._settings.min_epoch_interval_ms
+            return least
         room = self._settings.room * max(lagging)
         if self._epoch_ms:
             room = min(room, max(self._settings.most_room * median(self._epoch_ms), self._settings.most_room_ms))
-        return max(self._settings.min_epoch_interval_ms, room)
+        return max(least, room)
+
+    def _rested_ms(self) -> float:
+        most_ms = self._settings.most_rest_ms
+        if self._leaves or not self._epoch_ms or most_ms <= 0:
+            return 0.0
+        usual_ms = median(self._epoch_ms)
+        return usual_ms + min(usual_ms, most_ms)
 
     def _due(self) -> float | None:
         """When the next cut is (or was) due; None while nobody could take it."""

@@ -171,8 +171,8 @@ def test_others_do_not_read_the_epochs_of_a_leader_whose_epochs_take_long(bench:
     assert not follows(bench)
 
 
-def test_how_long_to_wait_for_news_depends_on_who_is_to_cut(bench: Bench) -> None:
-    settings = OrdererSettings("me", 1)
+def test_how_long_to_wait_for_news_depends_on_who_is_to_cut() -> None:
+    bench, settings = Bench(pace=PaceSettings(most_rest_ms=0.0)), OrdererSettings("me", 1)
     (first,) = bench.after(0.0)
     assert bench.core.wait_ms(bench.now_ms) == settings.tick_ms
     bench.shows(replace(first, proposer="another"))
@@ -182,6 +182,17 @@ def test_how_long_to_wait_for_news_depends_on_who_is_to_cut(bench: Bench) -> Non
     assert bench.core.wait_ms(bench.now_ms) == settings.tick_ms, "who leads may die just now"
     bench.after(settings.repropose_ms)
     assert bench.core.wait_ms(bench.now_ms) == settings.watching_tick_ms
+
+
+@pytest.mark.parametrize(("available", "waits"), [(1_000, True), (1_001, False)])
+def test_the_next_cut_waits_a_moment_unless_records_were_left(available: int, waits: bool) -> None:
+    bench = Bench()
+    bench.available = available
+    (first,) = bench.after(0.0)
+    bench.after(0.0, first)
+    bench.available = 1_500
+    assert bool(bench.after(4.0, Claim(0, 0, "replica-0.1"))) is not waits
+    assert bool(bench.after(4.0)) is waits
 
 
 def test_who_leads_waits_for_a_record_where_there_is_none_to_be_cut(bench: Bench) -> None:

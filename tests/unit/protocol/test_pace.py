@@ -7,7 +7,7 @@ from tandem.protocol.timeouts import AdaptiveTimeout
 
 
 def _pace(settings: PaceSettings | None = None) -> Pace:
-    return Pace(settings or PaceSettings(), AdaptiveTimeout(20.0, 100.0))
+    return Pace(settings or PaceSettings(most_rest_ms=0.0), AdaptiveTimeout(20.0, 100.0))
 
 
 def _claimed(pace: Pace, epoch: int, cut_at: float, claimed_at: float) -> Pace:
@@ -118,6 +118,39 @@ def test_epochs_are_at_least_the_users_interval_apart() -> None:
     pace.input_seen(10.0)
     assert not pace.wants_cut(99.0, leading=True)
     assert pace.wants_cut(100.0, leading=True)
+
+
+def test_behind_an_epoch_there_is_a_rest_of_the_time_that_epochs_take() -> None:
+    pace = _claimed(_pace(PaceSettings(most_rest_ms=10.0)), 0, 0.0, 4.0)
+    pace.input_seen(4.0)
+    assert not pace.wants_cut(7.0, leading=True)
+    assert pace.wants_cut(8.0, leading=True)
+
+
+def test_a_rest_is_short_beside_an_epoch_that_takes_long() -> None:
+    pace = _claimed(_pace(PaceSettings(most_rest_ms=10.0)), 0, 0.0, 100.0)
+    pace.input_seen(100.0)
+    assert not pace.wants_cut(109.0, leading=True)
+    assert pace.wants_cut(110.0, leading=True)
+
+
+def test_there_is_no_rest_behind_an_epoch_that_took_longer_than_usual() -> None:
+    pace = _pace(PaceSettings(most_rest_ms=10.0))
+    for epoch in range(7):
+        _claimed(pace, epoch, epoch * 20.0, epoch * 20.0 + 5.0)
+    _claimed(pace, 7, 140.0, 155.0)
+    pace.input_seen(155.0)
+    assert pace.wants_cut(155.0, leading=True), "as after a kill"
+
+
+def test_there_is_no_rest_while_records_are_left() -> None:
+    pace = _pace(PaceSettings(most_rest_ms=10.0))
+    pace.proposed(leaves=True)
+    _claimed(pace, 0, 0.0, 4.0).input_seen(4.0)
+    assert pace.wants_cut(4.0, leading=True)
+    pace.proposed(leaves=False)
+    _claimed(pace, 1, 4.0, 8.0).input_seen(8.0)
+    assert not pace.wants_cut(8.0, leading=True)
 
 
 def _ten_epochs(lagging: int, said_at: float, epoch_ms: float = 40.0) -> Pace:
