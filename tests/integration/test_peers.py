@@ -12,9 +12,11 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+import psutil
 import pytest
 
-from tandem.coordination.peers import Address, Beacon, FailureDetector, Peers, _Watch, advertised_host
+from tandem.coordination.beacon import Address, Beacon, advertised_host
+from tandem.coordination.peers import FailureDetector, Peers, _Watch
 from tandem.waiting import Deadline, wait_until
 
 pytestmark = pytest.mark.integration
@@ -25,7 +27,7 @@ SOON_S = 1.5
 """Long enough for a detector to look again, and to connect again."""
 PROGRAM = """
 import sys, threading
-from tandem.coordination.peers import Beacon
+from tandem.coordination.beacon import Beacon
 print(Beacon(sys.argv[1], "127.0.0.1", "127.0.0.1").address.port, flush=True)
 threading.Event().wait(120)
 """
@@ -38,6 +40,10 @@ class Process:
         self._process = subprocess.Popen([sys.executable, "-c", PROGRAM, incarnation], stdout=subprocess.PIPE)
         assert self._process.stdout is not None
         self.address = Address(HOST, int(self._process.stdout.readline()))
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
 
     def send(self, sent: signal.Signals) -> None:
         os.kill(self._process.pid, sent)
@@ -104,6 +110,34 @@ def test_a_killed_process_has_ended_and_its_watcher_is_told(
     one.send(signal.SIGKILL)
     assert told.wait(PATIENCE_S)
     assert detector.ended == {"job.one"}
+
+
+def test_a_killed_process_has_ended_before_its_memory_is_freed(
+    stack: ExitStack, detector: FailureDetector, met: set[str]
+) -> None:
+    """The one that holds the connections is another one, which is small."""
+    one = process(stack, "job.one")
+    told = threading.Event()
+    detector.start(told.set)
+    detector.watch({"job.one": one.address})
+    assert within(lambda: met == {"job.one"})
+    (child,) = psutil.Process(one.pid).children()
+    assert child.memory_info().rss < psutil.Process(one.pid).memory_info().rss
+    told.clear()
+    one.send(signal.SIGKILL)
+    assert told.wait(PATIENCE_S)
+    assert within(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE)
+
+
+def test_a_beacon_that_is_killed_is_started_again(stack: ExitStack, detector: FailureDetector, met: set[str]) -> None:
+    one = process(stack, "job.one")
+    detector.watch({"job.one": one.address})
+    assert within(lambda: met == {"job.one"})
+    (child,) = psutil.Process(one.pid).children()
+    met.clear()
+    child.kill()
+    assert within(lambda: met == {"job.one"})
+    assert detector.ended == frozenset()
 
 
 def test_a_paused_process_has_not_ended(stack: ExitStack, detector: FailureDetector) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from tandem.coordination.peers import Address
+from tandem.coordination.beacon import Address
 
 if TYPE_CHECKING:
     from simulation.standby import StandbyReplica

@@ -8,7 +8,7 @@ from urllib.request import urlopen
 import pytest
 from prometheus_client import CollectorRegistry
 
-from tandem.coordination.peers import Beacon, advertised_host
+from tandem.coordination.beacon import Beacon, advertised_host
 from tandem.engine.executors import CONF, Executors
 from tandem.listening import in_brackets, is_everywhere, listen
 from tandem.status.report import OrdererReport

@@ -15,7 +15,8 @@ from typing import Any
 
 from kazoo.exceptions import NoNodeError
 
-from tandem.coordination.peers import Address, Peers
+from tandem.coordination.beacon import Address
+from tandem.coordination.peers import Peers
 from tandem.coordination.zookeeper import Member
 from tandem.logs import get_logger
 from tandem.protocol.switchover import decode_holder, leading_orderer, replica_name

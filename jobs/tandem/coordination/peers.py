@@ -8,14 +8,12 @@ for those the other two are there. Liveness only: who is taken for dead and is n
 
 from __future__ import annotations
 
-import json
-import selectors
 import socket
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
-from tandem.listening import is_everywhere, listen
+from tandem.coordination.beacon import Address, Beacon, advertised_host
 from tandem.logs import get_logger
 
 _log = get_logger(__name__)
@@ -24,98 +22,7 @@ _LOOK_S = 0.5
 """How often a thread that waits looks whether it is still wanted."""
 _CONNECT_S = 1.0
 _AGAIN_S = 1.0
-_FULL_S = 0.2
-"""How long a beacon waits before it accepts again, if the process has no file descriptor left."""
-_MOST_HELD = 64
-"""Connections to a beacon, so that nobody takes all file descriptors of a process."""
 _LONGEST_GREETING = 512
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """Where a beacon can be connected to."""
-
-    host: str
-    port: int
-
-    def encode(self) -> bytes:
-        """As the value of a node."""
-        return json.dumps(asdict(self)).encode()
-
-    @classmethod
-    def decode(cls, value: bytes) -> Address | None:
-        """The address in a node; None if it is none, as of another version."""
-        try:
-            fields = json.loads(value)
-            return cls(str(fields["host"]), int(fields["port"]))
-        except (ValueError, TypeError, KeyError):
-            return None
-
-
-def advertised_host(bound: str, environ: Mapping[str, str]) -> str | None:
-    """How others reach what listens on `bound`: a pod that listens everywhere by its `POD_IP`; None if nobody knows."""
-    return environ.get("POD_IP") or None if is_everywhere(bound) else bound
-
-
-class Beacon:
-    """Holds connections for as long as this process lives; on each it says who it is, and nothing more.
-
-    `incarnation` : who it is.
-    `host`, `advertised` : where it listens, on any free port, and how others reach that.
-
-    Raises `OSError` if it cannot listen there.
-    """
-
-    def __init__(self, incarnation: str, host: str, advertised: str) -> None:
-        self._greeting = incarnation.encode() + b"\n"
-        self._server = listen(host, 0)
-        self._server.setblocking(False)
-        self.address = Address(advertised, self._server.getsockname()[1])
-        self._held: set[socket.socket] = set()
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="beacon", daemon=True)
-        self._thread.start()
-
-    def close(self) -> None:
-        """Close all connections: processes that watch this one take it for ended."""
-        self._stopped.set()
-        self._thread.join(_LOOK_S * 4)
-
-    def _run(self) -> None:
-        with selectors.DefaultSelector() as selector, self._server:
-            selector.register(self._server, selectors.EVENT_READ)
-            while not self._stopped.is_set():
-                for key, _ in selector.select(_LOOK_S):
-                    if key.fileobj is self._server:
-                        self._accept(selector)
-                    elif isinstance(key.fileobj, socket.socket) and not _still_open(key.fileobj):
-                        selector.unregister(key.fileobj)
-                        self._held.discard(key.fileobj)
-                        key.fileobj.close()
-            for line in self._held:
-                line.close()
-
-    def _accept(self, selector: selectors.BaseSelector) -> None:
-        try:
-            line, _ = self._server.accept()
-        except OSError as error:
-            if not isinstance(
-                error, BlockingIOError | ConnectionError
-            ):  # no file descriptor is left: it stays in the queue
-                self._stopped.wait(_FULL_S)
-            return
-        try:
-            line.setblocking(False)
-            if len(self._held) >= _MOST_HELD:
-                line.close()
-                return
-            line.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)  # who lost power is not held for ever
-            line.sendall(self._greeting)
-        except OSError:
-            line.close()
-            return  # gone already
-        self._held.add(line)
-        selector.register(line, selectors.EVENT_READ)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

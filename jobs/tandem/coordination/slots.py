@@ -16,7 +16,8 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from tandem.coordination.peers import Address, Peers
+from tandem.coordination.beacon import Address
+from tandem.coordination.peers import Peers
 from tandem.coordination.zookeeper import Member, Nodes
 from tandem.core.events import Seen
 from tandem.logs import get_logger

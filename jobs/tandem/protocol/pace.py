@@ -15,10 +15,10 @@ class PaceSettings:
     slower than `most_room` times what the fastest replica needs for an epoch, or `most_room_ms` if that is more: one that
     is still warming up must not become a gap for the readers. A replica that said nothing for `live_ms` gets no room.
     `idle_epoch_interval_ms`: an epoch without input after so long; None: never.
-    `most_rest_ms`: behind an epoch the next cut waits for as long as an epoch takes until its claim, but at most so long. Who
-    cuts at once drives processes and brokers that share cores until they are busy all the time, and then each step of an
-    epoch waits for a core: fewer epochs are published sooner. There is no rest behind an epoch that has left records: what
-    counts then is how many are computed.
+    `most_rest_ms`: behind an epoch the next cut waits for as long as an epoch takes until its claim, but at most so long.
+    Who cuts at once drives processes and brokers that share cores until they are busy all the time, and then each step of
+    an epoch waits for a core: fewer epochs are published sooner. There is no rest behind an epoch that has left records:
+    what counts then is how many are computed.
     """
 
     min_epoch_interval_ms: float = 0.0

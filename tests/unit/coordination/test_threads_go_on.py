@@ -10,8 +10,9 @@ import time
 import pytest
 from structlog.testing import capture_logs
 
+from tandem.coordination import beacon_process
 from tandem.coordination.election import Candidate, Election
-from tandem.coordination.peers import Beacon, Peers
+from tandem.coordination.peers import Peers
 from tandem.coordination.slots import Slots
 from tandem.coordination.zookeeper import Member
 from tandem.waiting import Deadline, wait_until
@@ -76,15 +77,18 @@ def test_a_beacon_without_a_file_descriptor_waits_for_one(monkeypatch: pytest.Mo
         return accept(server)
 
     monkeypatch.setattr(socket.socket, "accept", out_of_descriptors)
-    beacon = Beacon("job.replica-0.aaaa", "127.0.0.1", "127.0.0.1")
-    try:
-        with socket.create_connection((beacon.address.host, beacon.address.port), LIMIT_S) as line:
+    ended = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        arguments = (server, b"job.replica-0.aaaa\n", lambda: not ended.is_set())
+        serving = threading.Thread(target=beacon_process.serve, args=arguments, daemon=True)
+        serving.start()
+        with socket.create_connection(server.getsockname(), LIMIT_S) as line:
             line.settimeout(LIMIT_S)
             assert line.makefile("rb").readline() == b"job.replica-0.aaaa\n"
-    finally:
-        beacon.close()
+            ended.set()
+            serving.join(LIMIT_S)
     assert tries[3] - tries[0] > 0.3
-    assert "beacon" not in {thread.name for thread in threading.enumerate()}
+    assert not serving.is_alive()
 
 
 @pytest.mark.parametrize("kind", ["slots", "election"])
