@@ -82,17 +82,29 @@ class Beacon:
         while not self._stopped.is_set():
             try:
                 server = server or listen(self._host, self.address.port)
-                with server:
-                    child = self._started(server)
-                server = None
+                child = self._started(server)
             except OSError as error:
                 _log.warning("beacon_not_started", reason=str(error), remedy="it is tried again each second")
-            else:
-                if child is not None and child.wait() and not self._stopped.is_set():
-                    _log.warning("beacon_ended", exit_code=child.returncode, remedy="another one is started")
-            self._stopped.wait(_AGAIN_S)
+                self._stopped.wait(_AGAIN_S)
+                continue
+            server.close()  # the child alone has it now: it ends with that one
+            server = None
+            if child is not None and not self._lived(child):
+                self._stopped.wait(_AGAIN_S)
         if server is not None:
             server.close()
+
+    def _lived(self, child: subprocess.Popen[bytes]) -> bool:
+        """Wait for the end of the child; whether it was there for a while."""
+        is_there = False
+        try:
+            child.wait(_AGAIN_S)
+        except subprocess.TimeoutExpired:
+            is_there = True
+            child.wait()
+        if not self._stopped.is_set():
+            _log.warning("beacon_ended", exit_code=child.returncode, remedy="another one is started")
+        return is_there
 
     def _started(self, server: socket) -> subprocess.Popen[bytes] | None:
         script = str(Path(beacon_process.__file__))
@@ -103,7 +115,6 @@ class Beacon:
                 [sys.executable, "-I", "-S", script, str(os.getpid()), self._incarnation],
                 stdin=server.fileno(),
                 stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,  # Ctrl-C on a terminal is for its parent
+                process_group=0,  # Ctrl-C on a terminal is for its parent
             )
             return self._child

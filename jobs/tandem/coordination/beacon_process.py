@@ -1,8 +1,8 @@
 """Who holds a beacon's connections: `python beacon_process.py PARENT_PID INCARNATION`, with the socket as its stdin.
 
 The kernel kills it when its parent is gone (Linux, PR_SET_PDEATHSIG, prctl(2)), and closes its connections at once. Those of
-a replica itself would stay open while its memory is freed. It runs as a script that imports nothing of the package, to
-start in milliseconds and to stay small.
+a replica itself would stay open while its memory is freed. Elsewhere it sees within half a second that its parent is gone.
+It runs as a script that imports nothing of the package, to start in milliseconds and to stay small.
 """
 
 import ctypes
@@ -75,7 +75,7 @@ def _still_open(line: socket.socket) -> bool:
 
 def main(parent_pid: int, incarnation: str) -> None:
     """Serve for as long as the parent lives; where the kernel does not say when it ends, that is looked for."""
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # sent to all processes: its parent may still hand over
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
     serve(socket.socket(fileno=0), incarnation.encode() + b"\n", lambda: os.getppid() == parent_pid)

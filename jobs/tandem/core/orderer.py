@@ -28,7 +28,7 @@ from tandem.protocol.values import Claim, Cut, LagReport, Offsets, TopicIds
 class OrdererSettings:
     """How long to wait for news at most: `tick_ms` while a cut is due, `watching_tick_ms` if another was slow to make it.
 
-    `beats`: a heartbeat generator, which looks each `tick_ms` and not as soon as something comes. Who leads otherwise
+    `beats`: a heartbeat generator, which looks each `tick_ms` and not as soon as a record comes. Who leads otherwise
     waits `input_tick_ms` for a record, if none is there to be cut.
     `repropose_ms`: when a cut that the log does not show is repeated. `look_ms`: how often a leader looks how much input
     waits while no cut is due. `barrier_ms`: how far apart common barriers are, of a generation that needs them; 0: there
@@ -109,8 +109,7 @@ class OrdererCore:
             return self._settings.idle_tick_ms
         if self._is_quiet and not self._leading:
             return self._settings.watching_tick_ms
-        due_in_ms = 0.0 if self._settings.beats else self._pace.due_in_ms(now_ms)
-        return min(due_in_ms or self._settings.tick_ms, self._settings.tick_ms)
+        return min(self._pace.due_in_ms(now_ms) or self._settings.tick_ms, self._settings.tick_ms)
 
     def step(self, event: OrdererEvent, now_ms: float) -> Sequence[OrdererEffect]:
         """Take one event in, and say what is to be done. `now_ms` : of any monotonic clock."""
@@ -187,7 +186,8 @@ class OrdererCore:
             if self._pace.wants_look(now, self._leading):
                 # An orderer that does not lead would read the leader's epochs, too: it does so only while nothing is cut.
                 return watch, LookAtInputs(*watch, to_cut=True, follow=self._leading or self._is_quiet)
-            return (watch,)
+            is_soon = self._leading and self._pace.due_in_ms(now) <= self._settings.tick_ms
+            return (watch, CountOn()) if is_soon else (watch,)
         if self.state.leading and now - self._looked_ms >= self._settings.look_ms:
             return watch, CountOn(), LookAtInputs(*watch, to_cut=False)
         return watch, CountOn()

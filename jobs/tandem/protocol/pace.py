@@ -38,7 +38,7 @@ class _Replica:
 
 
 class Pace:
-    """Demand-driven pace: the next cut is due when the last epoch is claimed and there is new input.
+    """Demand-driven pace: the next cut is due when the last epoch is claimed, after a rest, and there is new input.
 
     Times are ms of any monotonic clock, the same in every call.
     """
@@ -144,28 +144,28 @@ class Pace:
         return now_ms >= (ready if leading else ready + self._silence.ms)
 
     def interval_ms(self, now_ms: float) -> float:
-        """The least time between two cuts now: the user's, or with a rest, or the room that a lagging replica needs."""
-        least = max(self._settings.min_epoch_interval_ms, self._rested_ms())
+        """The least time between two cuts now: the user's, or the room that a lagging replica needs."""
         lagging = [
             replica.epoch_ms for replica in self._replicas.values() if now_ms - replica.at_ms <= self._settings.live_ms
         ]
         if not lagging:
-            return least
+            return self._settings.min_epoch_interval_ms
         room = self._settings.room * max(lagging)
         if self._epoch_ms:
             room = min(room, max(self._settings.most_room * median(self._epoch_ms), self._settings.most_room_ms))
-        return max(least, room)
+        return max(self._settings.min_epoch_interval_ms, room)
 
-    def _rested_ms(self) -> float:
-        most_ms = self._settings.most_rest_ms
-        if self._leaves or not self._epoch_ms or most_ms <= 0:
-            return 0.0
+    def _rested(self, claimed_at: float) -> float:
+        """When the rest behind the last epoch is over. An epoch that took longer than usual has had a part of it."""
+        if self._leaves or not self._epoch_ms:
+            return claimed_at
         usual_ms = median(self._epoch_ms)
-        return usual_ms + min(usual_ms, most_ms)
+        return min(self._cut_at + usual_ms, claimed_at) + min(usual_ms, self._settings.most_rest_ms)
 
     def _due(self) -> float | None:
         """When the next cut is (or was) due; None while nobody could take it."""
         if self._claimed_at is None:
             return None
         reference = self._claimed_at if self._claimed_at > self._cut_at else self._cut_at
-        return max(self._claimed_at, self._cut_at + self.interval_ms(reference))
+        least = self._cut_at + self.interval_ms(reference)
+        return max(self._claimed_at, least, self._rested(self._claimed_at))

@@ -143,6 +143,16 @@ def test_there_is_no_rest_behind_an_epoch_that_took_longer_than_usual() -> None:
     assert pace.wants_cut(155.0, leading=True), "as after a kill"
 
 
+def test_a_rest_is_short_behind_an_epoch_that_took_less_than_usual() -> None:
+    pace = _pace(PaceSettings(most_rest_ms=10.0))
+    for epoch in range(7):
+        _claimed(pace, epoch, epoch * 2_000.0, epoch * 2_000.0 + 1_999.0)
+    _claimed(pace, 7, 14_000.0, 14_010.0)
+    pace.input_seen(14_010.0)
+    assert not pace.wants_cut(14_019.0, leading=True)
+    assert pace.wants_cut(14_020.0, leading=True), "as behind a backlog"
+
+
 def test_there_is_no_rest_while_records_are_left() -> None:
     pace = _pace(PaceSettings(most_rest_ms=10.0))
     pace.proposed(leaves=True)
