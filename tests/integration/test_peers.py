@@ -10,7 +10,6 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from pathlib import Path
 
 import psutil
 import pytest
@@ -86,13 +85,6 @@ def process(stack: ExitStack, incarnation: str) -> Process:
     made = Process(incarnation)
     stack.callback(made.close)
     return made
-
-
-def connections(port: int) -> int:
-    """How many connections to `port` are established, seen from the other side."""
-    needle = f":{port:04X}"
-    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()]
-    return sum(row[2].endswith(needle) and row[3] == "01" for row in rows[1:])
 
 
 def within(condition: Callable[[], bool], seconds: float = PATIENCE_S) -> bool:
