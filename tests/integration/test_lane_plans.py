@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from integration.engine import Job, kafka_sink
 from tandem.engine.lanes import check_lanes, topics_of_the_only
@@ -42,6 +44,20 @@ def by_key_of_clicks(orders: DataFrame, clicks: DataFrame) -> DataFrame:
     return orders.join(named.withWatermark("seen", "1 minute"), "customer")
 
 
+class Nothing(StatefulProcessor):
+    """Keeps nothing, yields nothing."""
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Called by Spark before the first row."""
+
+    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:  # noqa: ARG002, N802, N803
+        """No row of any key."""
+        yield from ()
+
+    def close(self) -> None:
+        """Nothing to release."""
+
+
 ALONE: dict[str, Plan] = {
     "without state": lambda orders, _: orders.select("customer").where("n > 3"),
     "by the column": lambda orders, _: orders.groupBy("customer").count(),
@@ -61,6 +77,12 @@ NOT_ALONE: dict[str, tuple[Plan, str]] = {
         "aggregation by substr",
     ),
     "without duplicates of another": (lambda orders, _: orders.dropDuplicates(["n"]), "dropDuplicates by"),
+    "what begins with the state of all keys": (
+        lambda _, clicks: clicks.groupBy("key").transformWithState(
+            Nothing(), "key BINARY", "append", "None", initialState=clicks.sparkSession.range(3).groupBy("id")
+        ),
+        "with an initialState",
+    ),
     "so many rows": (lambda orders, _: orders.limit(5), r"limit\(\)"),
 }
 

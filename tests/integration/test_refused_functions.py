@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from integration.planning_replica import Replica, add, body
+from tandem.engine.file_columns import check_file_columns
 from tandem.jobapi.errors import JobError
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
@@ -28,6 +29,31 @@ OF_TANDEM = {
     ),
     "foreach that is not started": ("events.writeStream.foreach(print)", "hands rows to a function of its own"),
     "a table that it writes": ("ctx.spark.range(3).write.parquet('written')", "writes a table of its own"),
+    "rows into a folder in SQL": (
+        "ctx.spark.sql(\"INSERT OVERWRITE DIRECTORY 'x' USING parquet SELECT 1\")",
+        "writes a table of its own",
+    ),
+    "rows into a table in SQL": (
+        "ctx.spark.sql('WITH r AS (SELECT 1 a) INSERT INTO t SELECT a FROM r')",
+        "writes a table of its own",
+    ),
+    "rows of a DataFrame in SQL": (
+        "ctx.spark.sql('INSERT INTO t SELECT * FROM {rows}', rows=ctx.spark.range(3))",
+        "writes a table of its own",
+    ),
+    "a table with rows in SQL": ("ctx.spark.sql('CREATE TABLE t2 AS SELECT 1 a')", "writes a table of its own"),
+    "rows in a script": (
+        "ctx.spark.sql('BEGIN IF true THEN INSERT INTO t SELECT 1; END IF; END')",
+        "writes a table of its own",
+    ),
+    "a merge": (
+        "ctx.spark.range(3).mergeInto('t', F.expr('true')).whenMatched().delete().merge()",
+        "writes a table of its own",
+    ),
+    "a table by the time of its files": (
+        "ctx.spark.read.option('modifiedAfter', '2026-01-01T00:00:00').parquet(ctx.options['rates'])",
+        "a table by when its files were written, modifiedAfter",
+    ),
     "settings that come too late": (
         "type(ctx.spark).builder.appName('x').master('local').config('spark.sql.extensions', 'a.B').getOrCreate()",
         "has no effect in a session that runs. Set spec.spark.conf[spark.sql.extensions] instead",
@@ -84,6 +110,13 @@ def test_views_and_functions_made_by_the_function_do_not_stand_in_the_way_of_its
     assert spark.catalog.functionExists("of_module")
     assert spark.catalog.functionExists("f"), "a module may register it once"
     assert not spark.catalog.functionExists("same")
+
+
+def test_words_of_sql_that_write_nothing_are_no_writes(replica: Callable[..., Replica]) -> None:
+    queries = ("SELECT 'insert' AS k", "SELECT replace(k, 'e') AS k FROM {rows}", "BEGIN SELECT 'update' AS k; END")
+    first, second, third = (f"ctx.spark.sql({query!r}" for query in queries)
+    lines = (f"rows = {first})", f"rows = {second}, rows=rows)", f"rows = rows.union({third}))")
+    replica(body(*lines, returns="events.join(rows, F.col('k') == F.col('key')).select('key', 'value')")).plan()
 
 
 def test_what_a_function_leaves_for_its_next_call_is_refused(replica: Callable[..., Replica]) -> None:
@@ -197,3 +230,54 @@ def test_tables_that_are_read_past_tandem_are_refused(
 
     with pytest.raises(JobError, match="past Tandem"):
         replica(body(returns=frame.replace("RATES", str(tmp_path / "rates")))).plan()
+
+
+RATES = "ctx.spark.read.parquet(ctx.options['rates'])"
+
+
+@pytest.mark.parametrize(
+    "rows", ["rows.rdd, rows.schema", "rows.rdd.map(lambda row: (row[0], row[1])), 'currency STRING, rate DOUBLE'"]
+)
+def test_a_table_that_is_read_as_an_rdd_is_refused(replica: Callable[..., Replica], tmp_path: Path, rows: str) -> None:
+    add(tmp_path / "rates", "a.parquet", EUR=1.1)
+    returns = BESIDE.replace("STATIC", f"ctx.spark.createDataFrame({rows})")
+
+    with pytest.raises(JobError, match=r"made of the RDD of another one \((FileScanRDD|DataSourceRDD)\)"):
+        replica(body(f"rows = {RATES}", returns=returns)).plan()
+    replica(
+        body("rows = ctx.spark.createDataFrame([('EUR', 1.1)], 'currency STRING, rate DOUBLE')", returns=returns)
+    ).plan()
+
+
+FILES = "ctx.spark.read.format('binaryFile').load(ctx.options['rates'])"
+OF_FILES = {
+    "where it is": (f"{RATES}.selectExpr('currency', '_metadata.file_path AS m')", "_metadata.file_path"),
+    "when it was written": (
+        f"{RATES}.where('_metadata.file_modification_time > timestamp_seconds(0)').withColumn('m', F.lit('x'))",
+        "_metadata.file_modification_time",
+    ),
+    "all": (f"{RATES}.select('currency', F.to_json('_metadata').alias('m'))", "_metadata"),
+    "its name": (f"{RATES}.selectExpr('currency', '_metadata.file_name || _metadata.file_size AS m')", None),
+    "nothing": (f"{RATES}.selectExpr('currency', 'currency AS m')", None),
+    "where a picture is": (f"{FILES}.selectExpr('path AS currency', 'hex(content) AS m')", "path"),
+    "when a picture was written": (
+        f"{FILES}.selectExpr('modificationTime AS m', 'length AS currency')",
+        "modificationTime",
+    ),
+    "a picture": (f"{FILES}.withColumn('currency', F.hex('content')).withColumn('m', F.lit('x'))", None),
+}
+
+
+@pytest.mark.parametrize(("table", "said"), OF_FILES.values(), ids=OF_FILES)
+def test_where_a_tables_files_are_and_when_they_were_written_is_refused(
+    replica: Callable[..., Replica], tmp_path: Path, table: str, said: str | None
+) -> None:
+    add(tmp_path / "rates", "a.parquet", EUR=1.1)
+    returns = BESIDE.replace("STATIC", table).replace("'value')", "F.col('m').cast('string').alias('value'))")
+    plan = replica(body(returns=returns)).plan()
+
+    if said is None:
+        check_file_columns(plan.frame)
+        return
+    with pytest.raises(JobError, match=f"reads {said} of"):
+        check_file_columns(plan.frame)

@@ -63,6 +63,14 @@ UNDETERMINED: dict[str, tuple[Callable[[DataFrame], DataFrame], str]] = {
         lambda d: d.selectExpr("array(value) AS v").groupBy().agg(F.expr("mode(v)[0]").alias("value")),
         "F.mode(F.hex(...))",
     ),
+    "the most frequent maps": (
+        lambda d: d.groupBy().agg(F.mode(F.create_map("key", "value")).alias("value")),
+        "mode() of BINARY",
+    ),
+    "the most frequent maps of texts": (
+        lambda d: d.groupBy().agg(F.mode(F.create_map(F.lit("k"), F.hex("value"))).alias("value")),
+        "mode() of a MAP",
+    ),
     "the account that a replica runs under": (lambda d: d.selectExpr("current_user() AS value"), "current_user()"),
     "non-deterministic UDF": (
         lambda d: d.select(F.udf(lambda value: value).asNondeterministic()("value").alias("value")),

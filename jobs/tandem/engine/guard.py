@@ -17,11 +17,13 @@ from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 from pyspark.sql.classic.dataframe import DataFrame
+from pyspark.sql.merge import MergeIntoWriter
 from pyspark.sql.readwriter import DataFrameWriter, DataFrameWriterV2
 from pyspark.sql.streaming.query import StreamingQuery, StreamingQueryManager
 from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 
 from tandem.engine.kept_settings import set_too_late
+from tandem.engine.sql_writes import writes_rows
 from tandem.engine.static_tables import StaticTables
 from tandem.engine.stop_signals import handlers_ignored
 from tandem.engine.users_code import calls_from_users, replaced, users_line
@@ -63,6 +65,7 @@ _REFUSED: Final[tuple[tuple[type, tuple[str, ...], str], ...]] = (
         ("create", "replace", "createOrReplace", "append", "overwrite", "overwritePartitions"),
         _WRITE,
     ),
+    (MergeIntoWriter, ("merge",), _WRITE),
     (DataFrame, ("checkpoint", "localCheckpoint"), _CUT),
     (StreamingQuery, ("awaitTermination", "processAllAvailable"), _WAIT),
     (StreamingQueryManager, ("awaitAnyTermination",), _WAIT),
@@ -111,6 +114,7 @@ def guarded(taken: Taken, tables: StaticTables | None = None) -> Iterator[None]:
         for owner, name, note in _noted(taken):
             stack.enter_context(replaced(owner, name, _noting(getattr(owner, name), note)))
         stack.enter_context(replaced(SparkSession.Builder, "getOrCreate", _telling(taken)))
+        stack.enter_context(replaced(SparkSession, "sql", _without_writes(taken)))
         stack.enter_context(handlers_ignored())
         if tables is not None:
             stack.enter_context(tables.reading())
@@ -127,6 +131,18 @@ def _refusing(call: str, why: str, taken: Taken) -> Callable[..., Any]:
         raise JobError(text)
 
     return refuse
+
+
+def _without_writes(taken: Taken) -> Callable[..., Any]:
+    """`sql`, which refuses what would write rows."""
+    original, refuse = SparkSession.sql, _refusing("SparkSession.sql()", _WRITE, taken)
+
+    def sql(session: Any, sqlQuery: str, args: Any = None, **named: Any) -> Any:  # noqa: N803 - Spark's names
+        if writes_rows(session, sqlQuery, named):
+            refuse()
+        return original(session, sqlQuery, args, **named)
+
+    return sql
 
 
 def _telling(taken: Taken) -> Callable[..., SparkSession]:

@@ -15,7 +15,14 @@ from tandem.manifest import SourceSpec
 from tandem.manifest.ddl import column_names
 from tandem.manifest.formats import REGISTRY_FORMATS
 
-_OF_ALL_ROWS: Final = {"GlobalLimit": "limit()", "Offset": "offset()", "Tail": "tail()"}
+INITIAL_STATE: Final = "initialState"
+"""Beside the names of a plan's nodes: one of them begins with the state of all keys."""
+_OF_ALL_ROWS: Final = {
+    "GlobalLimit": "limit()",
+    "Offset": "offset()",
+    "Tail": "tail()",
+    INITIAL_STATE: "transformWithState() with an initialState",
+}
 _HOW = (
     "Add it to the keys; or say what the partitions follow (spec.sources[].partitionedBy); or publish the rows to a topic "
     "with that key, and keep the state in a second job that reads it (docs/how-to/lanes.md#grouping-by-something-else); or "
@@ -29,7 +36,7 @@ def check_lanes(
     """Raise `JobError` if an operator of a job with so many lanes keeps state that is not complete in one.
 
     `states` : of the job's plan, as `state_keys.kept_states` describes them.
-    `operators` : the names of all nodes of the plan.
+    `operators` : the names of all nodes of the plan, and `INITIAL_STATE`.
     """
     for operator in sorted(_OF_ALL_ROWS.keys() & set(operators)):
         raise JobError(

@@ -23,6 +23,7 @@ _UNDETERMINED = {
     "CurrentTimestampPrecision": ("current_timestamp()", _TIME),
     "Now": ("now()", _TIME),
     "LocalTimestamp": ("localtimestamp()", _TIME),
+    "LocalTimestampNanos": ("localtimestamp()", _TIME),
     "CurrentDate": ("current_date()", _TIME),
     "CurDateExpressionBuilder": ("curdate()", _TIME),
     "CurrentTime": ("current_time()", _TIME),
@@ -35,6 +36,10 @@ _UNDETERMINED = {
     "Uniform": ("uniform()", _RANDOM),
     "Shuffle": ("shuffle()", "sort the array instead"),
     "CurrentUser": ("current_user()", "it is the account that a replica runs under; take a name from ctx.options"),
+    "NearestByJoin": (
+        "nearestByJoin()",
+        "a join and row_number() over a window, ordered by the distance and a unique column",
+    ),
     "InputFileName": ("input_file_name()", "there are no input files"),
 }
 
@@ -43,6 +48,7 @@ _SKETCH: Final = re.compile(r"KllSketch(Agg|Merge)|KllMergeAgg")
 _MODES: Final = ("Mode", "PandasMode")
 _BINARY: Final = re.compile(r'^"binary"$|"(?:type|elementType|keyType|valueType)":"binary"')
 """In the JSON of a type: it is, or holds, BINARY."""
+_MAP: Final = re.compile(r'"type":"map"')
 _TEXT: Final = "count texts, as in F.mode(F.hex(...)) or F.mode(F.col(...).cast('string'))"
 _ENCRYPTION = "give aes_encrypt() an initialization vector that follows from the record, or the mode ECB"
 _DAYS: Final = "now|today|tomorrow|yesterday"
@@ -157,11 +163,16 @@ def _with_constants(node: Any, following: Sequence[Any]) -> Iterator[tuple[str, 
 
 
 def _modes_of_bytes(plan: Any) -> Iterator[tuple[str, str]]:
-    """Spark counts equal bytes apart where they are different objects, so the most frequent ones are any of them."""
+    """Spark counts equal bytes, and maps, apart where they are different objects, so the most frequent are any of them."""
     nodes = [node for one in (plan, *elements(plan.subqueriesAll())) for node in walked(one)]
     for expression in (part for node in nodes for one in elements(node.expressions()) for part in walked(one)):
-        if class_of(expression) in _MODES and holds_bytes(str(children(expression)[0].dataType().json())):
+        if class_of(expression) not in _MODES:
+            continue
+        kind = str(children(expression)[0].dataType().json())
+        if holds_bytes(kind):
             yield "mode() of BINARY", _TEXT
+        elif _MAP.search(kind):
+            yield "mode() of a MAP", "count texts, as in F.mode(F.to_json(...)) of maps whose keys are sorted"
 
 
 def holds_bytes(kind: str) -> bool:
@@ -210,7 +221,7 @@ def _finding(node: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield _UNDETERMINED[name]
     elif _SKETCH.match(name):
         yield "a sketch of KLL, which drops values at random", "approx_percentile() gives the same in every replica"
-    elif name == "PythonUDF" and node.get("udfDeterministic") in (False, "false"):
+    elif name in ("PythonUDF", "PythonUDAF", "ScalaUDF") and node.get("udfDeterministic") in (False, "false"):
         yield (
             f"the non-deterministic UDF {node.get('name')}",
             "compute it from its arguments alone; ask services with ctx.ask(...)",

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
 
-from tandem.engine.jvm_plans import inlined
+from tandem.engine.jvm_plans import elements, inlined
 from tandem.jobapi.errors import JobError
 
 _CATALYST: Final = "org.apache.spark.sql.catalyst.plans.logical."
@@ -15,10 +15,11 @@ _VALUES: Final = frozenset(
         f"{_CATALYST}OneRowRelation",
         f"{_CATALYST}Range",
         f"{_CATALYST}CTERelationRef",  # of a WITH clause, whose own leaves are among the plan's
-        "org.apache.spark.sql.execution.LogicalRDD",
-        "org.apache.spark.sql.execution.ExternalRDD",
     }
 )
+_RDDS: Final = frozenset(f"org.apache.spark.sql.execution.{name}" for name in ("LogicalRDD", "ExternalRDD"))
+_MADE: Final = ("org.apache.spark.rdd.ParallelCollectionRDD", "org.apache.spark.rdd.EmptyRDD", "tandem.")
+"""Where the rows of an RDD are from if they are values of the code, or Tandem's."""
 _STREAM: Final = "org.apache.spark.sql.execution.streaming.runtime.StreamingExecutionRelation"
 _FILES: Final = "org.apache.spark.sql.execution.datasources.LogicalRelation"
 
@@ -63,8 +64,29 @@ def check_leaves(frame: DataFrame, source: Any, kept: Collection[str]) -> None:
         elif kind == _FILES and (roots := list(roots_of(leaf))):
             if not set(roots) <= set(kept):
                 raise _not_kept(f"the files {', '.join(roots)}")
+        elif kind in _RDDS:
+            _check_rdd(leaf.rdd())
         elif kind not in _VALUES:
             raise _not_kept(_told(leaf, kind))
+
+
+def _check_rdd(rdd: Any) -> None:
+    """Refuse an RDD of anything but values: Spark reads what it is of in each epoch, and nobody compares that."""
+    seen, found = set[int](), [rdd]
+    while found:
+        one = found.pop()
+        if (number := int(one.id())) in seen:
+            continue
+        seen.add(number)
+        before = [dependency.rdd() for dependency in elements(one.dependencies())]
+        if not before and not _class(one).startswith(_MADE):
+            kind = _class(one).rpartition(".")[2]
+            raise JobError(
+                f"the job's plan has a DataFrame that was made of the RDD of another one ({kind}). Spark would read it in "
+                "each epoch, past Tandem, so replicas could compute with other tables. Use that DataFrame itself, with "
+                "select() and cast(); a UDF does what map() does"
+            )
+        found += before
 
 
 def _not_kept(what: str) -> JobError:

@@ -11,6 +11,7 @@ from tandem.engine.bridge import EpochBridge
 from tandem.engine.causal import Causal
 from tandem.engine.choice import Choice, choose_engine
 from tandem.engine.described import Facts
+from tandem.engine.file_columns import check_file_columns
 from tandem.engine.first_epoch import check_first_epoch, check_planned
 from tandem.engine.output_mode import output_mode
 from tandem.engine.plan_check import check_determined, check_repeatable, check_watermarks
@@ -108,6 +109,7 @@ def prepare_job(
     check_determined(plan.frame)
     check_watermarks(plan.frame)
     check_order(plan.frame)
+    check_file_columns(plan.frame)
     check_first_epoch(plan.frame)
     second = planning.plan(spare)
     again = second.frame

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from tandem.engine.jvm_plans import dataset, inlined, nodes_of, singleton
 from tandem.engine.kept_state import KeptState
 from tandem.engine.key_expressions import FORM
+from tandem.engine.lanes import INITIAL_STATE
 from tandem.engine.state_keys import kept_states
 from tandem.logs import get_logger
 
@@ -28,7 +29,7 @@ def pruned(frame: DataFrame) -> Any:
     The whole plan, if Spark refuses the other: the rules are made for optimised plans, in which nobody checks again that
     what is selected is what is grouped by.
     """
-    return _pruned(frame.sparkSession, with_cached(frame))
+    return without_unused(frame.sparkSession, with_cached(frame))
 
 
 def with_cached(frame: DataFrame) -> Any:
@@ -39,7 +40,8 @@ def with_cached(frame: DataFrame) -> Any:
     return ours.UnmeasuredCache.within(caches.useCachedData(plan, getattr(caches, "useCachedData$default$2")()))
 
 
-def _pruned(spark: SparkSession, whole: Any) -> Any:
+def without_unused(spark: SparkSession, whole: Any) -> Any:
+    """A plan without columns that nobody reads; the whole one, if Spark refuses the other."""
     plan = whole
     rules = [singleton(spark, f"{_CATALYST}.{name}") for name in ("ColumnPruning", "CollapseProject")]
     for _ in range(_MOST_PASSES):
@@ -57,9 +59,12 @@ def _pruned(spark: SparkSession, whole: Any) -> Any:
 
 
 def operators_of(frame: DataFrame, topics: str) -> tuple[list[KeptState], frozenset[str]]:
-    """By what a plan keeps its state, and the names of all its nodes. `topics` : see `kept_states`."""
+    """By what a plan keeps its state, and what is in it, see `check_lanes`. `topics` : see `kept_states`."""
     spark, plan = frame.sparkSession, frame._jdf.queryExecution().analyzed()
-    names = frozenset(str(node["class"]).rpartition(".")[2] for node in nodes_of(plan))
+    nodes = nodes_of(plan)
+    names = frozenset(str(node["class"]).rpartition(".")[2] for node in nodes)
+    if any(node.get("hasInitialState") in (True, "true") for node in nodes):
+        names |= {INITIAL_STATE}
     return described(spark, plan, topics), names
 
 
@@ -70,7 +75,7 @@ def states_of(frame: DataFrame) -> list[KeptState] | None:
     """
     spark = frame.sparkSession
     try:
-        return described(spark, _pruned(spark, frame._jdf.queryExecution().analyzed()))
+        return described(spark, without_unused(spark, frame._jdf.queryExecution().analyzed()))
     except Exception as error:
         _log.warning("state_not_described", reason=f"{type(error).__name__}: {error}")
         return None

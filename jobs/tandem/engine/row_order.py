@@ -51,10 +51,9 @@ _ENDS_BOUNDS: Final = frozenset({"GlobalLimit", "Aggregate", "Distinct", "Window
 def check_order(frame: DataFrame) -> None:
     """Raise `JobError` if rows come in another order in each replica, or are others, as Spark computes the plan with several
     tasks."""
-    if frame.sparkSession.conf.get("spark.sql.shuffle.partitions") == "1":
-        return
-    plan = inlined(frame.sparkSession, frame._jdf.queryExecution().analyzed())
-    found = list(dict.fromkeys(shuffling(tree(iter(nodes_of(plan))))))
+    is_one = frame.sparkSession.conf.get("spark.sql.shuffle.partitions") == "1"
+    plan = tree(iter(nodes_of(inlined(frame.sparkSession, frame._jdf.queryExecution().analyzed()))))
+    found = list(dict.fromkeys((*(() if is_one else shuffling(plan)), *by_range(plan, is_one))))
     if found:
         raise JobError(
             f"the rows of the job's replicas would not be the same, or not in one order. Replace {'; '.join(found)}"
@@ -66,14 +65,24 @@ def shuffling(plan: Node) -> Iterator[str]:
     use instead."""
     if plan.name == "Repartition" and plan.fields.get("shuffle") in (False, "false") and _streams(plan):
         yield _TOGETHER
-    if plan.name == "RepartitionByExpression" and _streams(plan):
-        by = expressions(plan.fields.get("partitionExpressions"))
-        if any(one.name == "SortOrder" for one in by):
-            yield _BY_RANGE
     if not _streams(plan) and any(_has_bounds(child) for child in plan.children):
         yield from _by_bounds(plan)
     for child in plan.children:
         yield from shuffling(child)
+
+
+def by_range(plan: Node, is_one: bool, is_sorted: bool = False) -> Iterator[str]:
+    """What puts rows into ranges of a sample that come out in the order of these.
+
+    `is_one` : where the plan does not say how many, it is one range. `is_sorted` : a sort above puts all rows in its order.
+    """
+    if plan.name == "RepartitionByExpression" and not is_sorted and _has_bounds(plan):
+        number = str(plan.fields.get("optNumPartitions") or ("1" if is_one else ""))
+        if number != "1":
+            yield _BY_RANGE
+    is_sorted = is_sorted or (plan.name == "Sort" and plan.fields.get("global") in (True, "true"))
+    for child in plan.children:
+        yield from by_range(child, is_one, is_sorted)
 
 
 def _by_bounds(plan: Node) -> Iterator[str]:

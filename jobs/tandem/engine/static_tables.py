@@ -82,6 +82,11 @@ class StaticTables:
             return reader
         if key.lower() == "basepath":
             raise JobError(f"the job's code reads a table with basePath ({users_line()}). Read the folder, and filter")
+        if key.lower() in ("modifiedafter", "modifiedbefore"):
+            raise JobError(
+                f"the job's code reads a table by when its files were written, {key} ({users_line()}): Tandem reads a copy "
+                "of them, whose time is another one in each process. Name the files or folders that it should read"
+            )
         if key.lower() in ("versionasof", "timestampasof"):
             reader._tandem_version = f"{key} {value}"
         return original(reader, key, value)

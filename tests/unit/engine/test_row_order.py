@@ -30,9 +30,7 @@ def over(name: str, leaf: dict[str, Any], **fields: Any) -> list[str]:
         (over("Repartition", OF_WITH, shuffle=False), ["coalesce"]),
         (over("Repartition", STREAM, shuffle=True), []),
         (over("Repartition", TABLE, shuffle=False), []),
-        (over("RepartitionByExpression", STREAM, partitionExpressions=[[SORTED, COLUMN]]), ["repartitionByRange"]),
         (over("RepartitionByExpression", STREAM, partitionExpressions=[[COLUMN]]), []),
-        (over("RepartitionByExpression", TABLE, partitionExpressions=[[SORTED, COLUMN]]), []),
     ],
 )
 def test_only_what_has_no_order_is_found(found: list[str], said: list[str]) -> None:
