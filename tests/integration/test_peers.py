@@ -104,7 +104,7 @@ def test_a_killed_process_has_ended_and_its_watcher_is_told(
     assert detector.ended == {"job.one"}
 
 
-def test_a_small_process_holds_the_connections_and_ends_with_the_one_that_it_is_of(
+def test_a_small_process_holds_the_connections_and_ends_with_its_parent(
     stack: ExitStack, detector: FailureDetector, met: set[str]
 ) -> None:
     one = process(stack, "job.one")

@@ -1,4 +1,4 @@
-"""What others see the end of a process by: connections that the kernel closes when it dies, whatever it died of."""
+"""How others see that a process has ended: the kernel closes its connections when it dies, whatever it died of."""
 
 from __future__ import annotations
 

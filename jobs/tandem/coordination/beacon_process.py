@@ -1,4 +1,4 @@
-"""Who holds a beacon's connections: `python beacon_process.py PARENT_PID INCARNATION`, with the socket as its stdin.
+"""The process that holds a beacon's connections: `python beacon_process.py PARENT_PID INCARNATION`, the socket is its stdin.
 
 The kernel kills it when its parent is gone (Linux, PR_SET_PDEATHSIG, prctl(2)), and closes its connections at once. Those of
 a replica itself would stay open while its memory is freed. Elsewhere it sees within half a second that its parent is gone.

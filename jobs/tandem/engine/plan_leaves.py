@@ -71,7 +71,7 @@ def check_leaves(frame: DataFrame, source: Any, kept: Collection[str]) -> None:
 
 
 def _check_rdd(rdd: Any) -> None:
-    """Refuse an RDD of anything but values: Spark reads what it is of in each epoch, and nobody compares that."""
+    """Refuse an RDD of anything but values: Spark would read its source in each epoch, and nobody compares that."""
     seen, found = set[int](), [rdd]
     while found:
         one = found.pop()

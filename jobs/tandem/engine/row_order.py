@@ -72,7 +72,7 @@ def shuffling(plan: Node) -> Iterator[str]:
 
 
 def by_range(plan: Node, is_one: bool, is_sorted: bool = False) -> Iterator[str]:
-    """What puts rows into ranges of a sample that come out in the order of these.
+    """What puts rows into ranges that a sample bounds, and so into the order of these ranges.
 
     `is_one` : where the plan does not say how many, it is one range. `is_sorted` : a sort above puts all rows in its order.
     """
@@ -80,7 +80,7 @@ def by_range(plan: Node, is_one: bool, is_sorted: bool = False) -> Iterator[str]
         number = str(plan.fields.get("optNumPartitions") or ("1" if is_one else ""))
         if number != "1":
             yield _BY_RANGE
-    is_sorted = is_sorted or (plan.name == "Sort" and plan.fields.get("global") in (True, "true"))
+    is_sorted = is_sorted or _sorts_all(plan)
     for child in plan.children:
         yield from by_range(child, is_one, is_sorted)
 
@@ -105,11 +105,15 @@ def _has_floats(expression: Node) -> bool:
 def _has_bounds(plan: Node) -> bool:
     """Whether a sample of its rows says in which partition each of them is."""
     if plan.name == "Sort":
-        return plan.fields.get("global") in (True, "true")
+        return _sorts_all(plan)
     if plan.name == "RepartitionByExpression":
         return any(one.name == "SortOrder" for one in expressions(plan.fields.get("partitionExpressions")))
     is_one = plan.name == "Repartition" and str(plan.fields.get("numPartitions")) == "1"
     return not is_one and plan.name not in _ENDS_BOUNDS and any(_has_bounds(child) for child in plan.children)
+
+
+def _sorts_all(plan: Node) -> bool:
+    return plan.name == "Sort" and plan.fields.get("global") in (True, "true")
 
 
 def _written(fields: object) -> Iterator[Mapping[str, Any]]:

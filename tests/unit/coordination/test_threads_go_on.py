@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import errno
 import socket
+import subprocess
 import threading
 import time
+from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
 from tandem.coordination import beacon_process
+from tandem.coordination.beacon import Beacon
 from tandem.coordination.election import Candidate, Election
 from tandem.coordination.peers import Peers
 from tandem.coordination.slots import Slots
@@ -89,6 +92,28 @@ def test_a_beacon_without_a_file_descriptor_waits_for_one(monkeypatch: pytest.Mo
             serving.join(LIMIT_S)
     assert tries[3] - tries[0] > 0.3
     assert not serving.is_alive()
+
+
+def test_a_beacon_whose_process_cannot_be_started_is_tried_again_with_its_socket(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    popen, failed = subprocess.Popen, threading.Event()
+
+    def no_process(*given: Any, **named: Any) -> Any:
+        if not failed.is_set():
+            failed.set()
+            raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+        return popen(*given, **named)
+
+    monkeypatch.setattr(subprocess, "Popen", no_process)
+    beacon = Beacon("job.replica-0.aaaa", "127.0.0.1", "127.0.0.1")
+    try:
+        assert failed.wait(LIMIT_S)
+        with socket.create_connection((beacon.address.host, beacon.address.port), LIMIT_S) as line:
+            line.settimeout(LIMIT_S)
+            assert line.makefile("rb").readline() == b"job.replica-0.aaaa\n"
+    finally:
+        beacon.close()
 
 
 @pytest.mark.parametrize("kind", ["slots", "election"])

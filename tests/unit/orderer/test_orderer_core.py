@@ -195,6 +195,13 @@ def test_the_next_cut_waits_a_moment_unless_records_were_left(available: int, wa
     assert bool(bench.after(4.0)) is waits
 
 
+def test_who_leads_counts_on_while_the_pace_rests(bench: Bench) -> None:
+    (first,) = bench.after(0.0)
+    bench.after(0.0, first)
+    bench.after(4.0, Claim(0, 0, "replica-0.1"))
+    assert [type(effect) for effect in bench.effects] == [WatchInputs, CountOn]
+
+
 def test_who_leads_waits_for_a_record_where_there_is_none_to_be_cut(bench: Bench) -> None:
     settings = OrdererSettings("me", 1)
     assert bench.core.input_wait_ms == 0.0, "it has not looked yet"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tandem.protocol.pace import Pace, PaceSettings
 from tandem.protocol.timeouts import AdaptiveTimeout
 
@@ -120,18 +122,14 @@ def test_epochs_are_at_least_the_users_interval_apart() -> None:
     assert pace.wants_cut(100.0, leading=True)
 
 
-def test_behind_an_epoch_there_is_a_rest_of_the_time_that_epochs_take() -> None:
-    pace = _claimed(_pace(PaceSettings(most_rest_ms=10.0)), 0, 0.0, 4.0)
-    pace.input_seen(4.0)
-    assert not pace.wants_cut(7.0, leading=True)
-    assert pace.wants_cut(8.0, leading=True)
-
-
-def test_a_rest_is_short_beside_an_epoch_that_takes_long() -> None:
-    pace = _claimed(_pace(PaceSettings(most_rest_ms=10.0)), 0, 0.0, 100.0)
-    pace.input_seen(100.0)
-    assert not pace.wants_cut(109.0, leading=True)
-    assert pace.wants_cut(110.0, leading=True)
+@pytest.mark.parametrize(("took_ms", "due_ms"), [(4.0, 8.0), (100.0, 110.0)])
+def test_behind_an_epoch_there_is_a_rest_as_long_as_it_took_but_no_longer_than_the_bound(
+    took_ms: float, due_ms: float
+) -> None:
+    pace = _claimed(_pace(PaceSettings(most_rest_ms=10.0)), 0, 0.0, took_ms)
+    pace.input_seen(took_ms)
+    assert not pace.wants_cut(due_ms - 1, leading=True)
+    assert pace.wants_cut(due_ms, leading=True)
 
 
 def test_there_is_no_rest_behind_an_epoch_that_took_longer_than_usual() -> None:
