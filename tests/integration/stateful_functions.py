@@ -13,11 +13,11 @@ from integration.timed_inputs import Timed, keyed
 
 
 def timers(streams: Timed) -> DataFrame:
-    kept = streams.left.groupBy("id").transformWithState(_processor(), "id STRING, what STRING", "append", "EventTime")
+    kept = streams.left.groupBy("id").transformWithState(counting(), "id STRING, what STRING", "append", "EventTime")
     return keyed(kept, "id")
 
 
-def _processor() -> StatefulProcessor:
+def counting() -> StatefulProcessor:
     """Counts, and says so a minute of event time after the newest record. Made here, so that workers get its code."""
 
     class Counting(StatefulProcessor):

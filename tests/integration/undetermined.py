@@ -5,9 +5,35 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
+
+from tandem.engine.jvm_plans import singleton
+
+
+def _java_udf(events: DataFrame) -> DataFrame:
+    """A UDF of the JVM that says of itself that it is not deterministic, as a library's would."""
+    spark, sql = events.sparkSession, "org.apache.spark.sql"
+    of_nothing = singleton(spark, "scala.None")
+    kind = singleton(spark, f"{sql}.types.BinaryType").asNullable()
+    function = getattr(singleton(spark, "scala.Predef"), "$conforms")()
+    nobody: Any = singleton(spark, "scala.collection.immutable.Nil")
+    jvm: Any = spark._jvm
+    made = jvm.org.apache.spark.sql.expressions.SparkUserDefinedFunction(
+        function, kind, nobody, of_nothing, of_nothing, True, False
+    )
+    spark._jsparkSession.udf().register("drawn", made)
+    return events.selectExpr("drawn(value) AS value")
+
+
+def _nearest(events: DataFrame) -> DataFrame:
+    """Spark refuses the same of streams."""
+    some, others = (events.sparkSession.range(3).withColumnRenamed("id", name) for name in ("some", "other"))
+    near = some.nearestByJoin(others, F.abs(F.expr("some - other")), 1, mode="exact", direction="distance")
+    return events.crossJoin(near).select("value")
+
 
 UNDETERMINED: dict[str, tuple[Callable[[DataFrame], DataFrame], str]] = {
     "current_timestamp": (
@@ -16,6 +42,19 @@ UNDETERMINED: dict[str, tuple[Callable[[DataFrame], DataFrame], str]] = {
     ),
     "current_date": (lambda d: d.select(F.current_date().cast("string").alias("value")), "current_date()"),
     "now in SQL": (lambda d: d.selectExpr("string(now()) AS value"), "now()"),
+    "the place in a file": (
+        lambda d: d.selectExpr("string(input_file_block_start()) AS value"),
+        "input_file_block_start(), of which Spark says that it may give another value each time",
+    ),
+    "the place in a file, in a subquery": (
+        lambda d: d.where(
+            F.col("offset")
+            < d.sparkSession.range(3).where("id > input_file_block_length()").select(F.max("id")).scalar()
+        ).select("value"),
+        "input_file_block_length()",
+    ),
+    "a non-deterministic UDF of a library": (_java_udf, "the non-deterministic UDF"),
+    "a join of static rows with the nearest": (_nearest, "nearestByJoin()"),
     "uuid": (lambda d: d.selectExpr("uuid() AS value"), "uuid()"),
     "rand in SQL": (lambda d: d.selectExpr("string(rand()) AS value"), "rand()"),
     "rand with a seed": (lambda d: d.select(F.rand(3).cast("string").alias("value")), "rand()"),

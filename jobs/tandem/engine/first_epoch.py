@@ -65,7 +65,8 @@ def check_planned(frame: DataFrame, mode: str) -> None:
 def _operators(node: Any) -> Iterator[Any]:
     """The nodes that keep state by keys, from the sink on."""
     below = children(node)
-    if class_of(node) in _WORDS and node.isStreaming() and all(one.isStreaming() for one in below):
+    takes = below[:1] if class_of(node) == "TransformWithStateInPySpark" else below  # behind it: the initial state
+    if class_of(node) in _WORDS and node.isStreaming() and all(one.isStreaming() for one in takes):
         yield node
     for child in below:
         yield from _operators(child)

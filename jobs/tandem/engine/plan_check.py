@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame
 
 from tandem.engine.facts import typed_in_sql, without_identity
 from tandem.engine.jvm_plans import children, class_of, elements, nodes_of, walked
+from tandem.engine.own_chance import undetermined_of_themselves
 from tandem.engine.plan_tree import Node, tree
 from tandem.jobapi.errors import JobError
 
@@ -69,6 +70,8 @@ def check_determined(frame: DataFrame) -> None:
     found = dict(undetermined(nodes))
     if any(_name(node) in _MODES for node in _all(nodes)):
         found |= dict(_modes_of_bytes(frame._jdf.queryExecution().analyzed()))
+    if not found:  # else those have a remedy of their own
+        found = dict(undetermined_of_themselves(frame._jdf.queryExecution().analyzed()))
     if _has_constant_times(nodes):
         found |= {text: _TIME for text in typed_in_sql(frame) if _TYPED_DAY.match(text)}
     if found:

@@ -1,0 +1,37 @@
+"""Expressions, also those of libraries, of which Spark itself says that they may give another value each time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from tandem.engine.jvm_plans import children, class_of, elements, walked
+
+_KNOWN: Final = frozenset({"MonotonicallyIncreasingID", "SparkPartitionID", "CallMethodViaReflection", "TryReflect"})
+"""The first two follow from a row's place in its epoch, the same in all replicas; methods of Java are looked into."""
+_REMEDY: Final = (
+    "a function that follows from the records alone; for chance use ctx.rng(), for times ctx.epoch_time(), for all else "
+    "ctx.determinant(...)"
+)
+
+
+def undetermined_of_themselves(plan: Any) -> Iterator[tuple[str, str]]:
+    """(expression, what to use instead) of an analysed plan in the JVM, for each expression that Spark calls
+    non-deterministic though its arguments are not.
+    """
+    if plan.deterministic():
+        return
+    for node in (one for root in (plan, *elements(plan.subqueriesAll())) for one in walked(root)):
+        for expression in elements(node.expressions()):
+            yield from _of(expression)
+
+
+def _of(expression: Any) -> Iterator[tuple[str, str]]:
+    if expression.deterministic():
+        return
+    below = [one for one in children(expression) if not one.deterministic()]
+    for one in below:
+        yield from _of(one)
+    name = class_of(expression)
+    if not below and name not in _KNOWN and not name.endswith("Subquery"):
+        yield f"{expression.prettyName()}(), of which Spark says that it may give another value each time", _REMEDY
