@@ -8,9 +8,10 @@ import pyarrow as pa
 import pytest
 
 from tandem.checkpoint.folders import TABLES, belongs, files_of
-from tandem.engine.tables.content import empty, fold
+from tandem.engine.tables.content import columns_of, content_schema, empty, fold
 from tandem.engine.tables.versions import TableVersions
 from tandem.jobapi.errors import JobError
+from tandem.jobapi.table_frames import KEY, RECORD_KEY
 from tandem.manifest.spark_settings import RETAINED_BATCHES
 from tandem.shipping.files import stores_in
 from tandem.snapshots.selection import select
@@ -86,6 +87,32 @@ def test_other_columns_than_those_that_were_kept_are_refused(tmp_path: Path) -> 
         other.restore(59)
     with pytest.raises(JobError, match="source rules: its table was kept"):
         other.restore(10)
+
+
+ABC = pa.schema([(name, pa.string()) for name in "abc"])
+
+
+@pytest.mark.parametrize("batch", [59, 10], ids=["from a whole one", "from changes only"])
+def test_columns_in_another_order_keep_their_values_and_one_that_is_gone_is_refused(tmp_path: Path, batch: int) -> None:
+    versions, content = TableVersions(tmp_path, "rules", ABC), empty(ABC)
+    versions.restore(-1)
+    for number in range(60):
+        row = {"a": f"a{number}", "b": f"b{number}", "c": f"c{number}", KEY: f'{{"a":"a{number}"}}', RECORD_KEY: None}
+        folded = fold(content, pa.Table.from_pylist([row], schema=content_schema(ABC)), 1_000)
+        content = folded.content
+        versions.write(number, folded.changes, content)
+
+    turned = pa.schema([ABC.field(name) for name in "acb"])
+    found = columns_of(TableVersions(tmp_path, "rules", turned).restore(batch))
+    assert found.schema.equals(turned)
+    assert found.to_pylist() == [{name: f"{name}{number}" for name in "acb"} for number in range(batch + 1)]
+
+    with pytest.raises(
+        JobError, match=r"kept with the columns a string, b string, c string, .* now has a string, c string"
+    ):
+        TableVersions(tmp_path, "rules", pa.schema([ABC.field("a"), ABC.field("c")])).restore(batch)
+    with pytest.raises(JobError, match="source rules: its table was kept"):
+        TableVersions(tmp_path, "rules", ABC.append(pa.field("d", pa.string()))).restore(batch)
 
 
 def test_a_stream_that_was_read_does_not_become_a_table(tmp_path: Path) -> None:

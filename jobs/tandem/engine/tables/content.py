@@ -5,6 +5,7 @@ that is what readers of a compacted topic see, and what the job joins by. A reco
 deletes the row that came with its record's key, since it has no columns.
 """
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -48,6 +49,11 @@ def content_schema(columns: pa.Schema) -> pa.Schema:
 def columns_of(content: pa.Table) -> pa.Table:
     """What the job sees of a content."""
     return content.drop_columns([KEY, RECORD_KEY])
+
+
+def key_columns(content: pa.Table) -> tuple[str, ...]:
+    """The key columns that identify the newest row of a content, in order; none of one without rows."""
+    return tuple(json.loads(content[KEY][-1].as_py())) if content.num_rows else ()
 
 
 def fold(content: pa.Table, rows: pa.Table, most_rows: int) -> Folded:

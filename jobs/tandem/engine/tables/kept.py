@@ -12,10 +12,12 @@ import pyarrow.compute as pc
 from tandem.checkpoint.folders import find_newest
 from tandem.checkpoint.position import EnginePosition
 from tandem.engine.query import GivenUpError, GiveUp
-from tandem.engine.tables.content import FULL, Folded, fold
+from tandem.engine.tables.content import FULL, Folded, fold, key_columns
 from tandem.engine.tables.parsing import TableFrames
 from tandem.engine.tables.versions import TableVersions
 from tandem.intake.parsing import SAID
+from tandem.jobapi.errors import JobError
+from tandem.manifest import SourceSpec
 
 _ASK_S: Final = 0.2
 
@@ -70,8 +72,10 @@ class KeptTables:
         restored = []
         for frames in self._frames:
             versions = TableVersions(checkpoint, frames.source.name, frames.columns)
-            restored.append(_Table(frames, versions, versions.restore(batch)))
-            frames.show(restored[-1].content)
+            content = versions.restore(batch)
+            _check_key(frames.source, content)
+            restored.append(_Table(frames, versions, content))
+            frames.show(content)
         self._tables, self._batch = restored, batch + 1
         self._restored.set()
 
@@ -105,6 +109,19 @@ class KeptTables:
             table.versions.write(self._batch, table.changes, table.content)
             table.changes = None
         self._batch += 1
+
+
+def _check_key(source: SourceSpec, content: pa.Table) -> None:
+    """Raise `JobError` if a content's rows are identified by other columns: no new row would ever replace one of them."""
+    assert source.table is not None, "it has tables only"  # noqa: S101
+    kept = key_columns(content)
+    if kept and kept != source.table.key:
+        raise JobError(
+            f"source {source.name}: the rows of its table were kept by the key columns {', '.join(kept)}, and the manifest "
+            f"now has {', '.join(source.table.key)}. No new row would replace one of them. Change "
+            "spec.sources[].table.key back, in that order, or give the job another metadata.name, so that it reads the "
+            "topic from its beginning"
+        )
 
 
 def _folded(table: _Table, batch: pa.RecordBatch, poison: dict[int, str]) -> Folded:

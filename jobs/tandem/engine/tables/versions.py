@@ -11,7 +11,7 @@ from typing import Final
 import pyarrow as pa
 
 from tandem.checkpoint.folders import TABLES, link
-from tandem.engine.tables.content import changed, empty
+from tandem.engine.tables.content import LIVE, changed, content_schema, empty
 from tandem.jobapi.errors import JobError
 from tandem.manifest.spark_settings import RETAINED_BATCHES
 
@@ -36,7 +36,7 @@ def columns_kept(checkpoint: Path, name: str) -> pa.Schema | None:
 class TableVersions:
     """Of one table in one checkpoint; not thread-safe.
 
-    `columns` : those that the job sees, in order.
+    `columns` : those that the job sees, in order. A version that was kept in another order is read in this one.
     """
 
     def __init__(self, checkpoint: Path, name: str, columns: pa.Schema) -> None:
@@ -53,7 +53,7 @@ class TableVersions:
         full = self._numbers(_FULL)
         if version and (found := [number for number in full if number <= version]):
             base = max(found)
-            content = self._read(self._folder / f"{base}{_FULL}", content.schema)
+            content = self._read(self._folder / f"{base}{_FULL}")
         for number in range(base + 1, version + 1):
             if (changes := self._changes(number)) is not None:
                 content, self._has_changed = changed(content, changes), True
@@ -83,20 +83,19 @@ class TableVersions:
                 "a stream does not become a table: give the job another metadata.name, so that it reads the topic from its "
                 "beginning; or remove spec.sources[].table"
             )
-        return self._read(path, None) if path.stat().st_size else None
+        return self._read(path) if path.stat().st_size else None
 
-    def _read(self, path: Path, schema: pa.Schema | None) -> pa.Table:
+    def _read(self, path: Path) -> pa.Table:
         with pa.OSFile(str(path)) as file, pa.ipc.open_stream(file) as reader:
             found = reader.read_all()
-        names = empty(self._columns).schema if schema is None else schema
-        mine = pa.schema([found.schema.field(name) for name in names.names if name in found.schema.names])
-        if mine != names:
+        wanted, live = content_schema(self._columns), [name for name in found.column_names if name == LIVE]
+        if {field for field in found.schema if field.name != LIVE} != set(wanted):
             raise JobError(
                 f"source {self._name}: its table was kept with the columns {_told(found.schema)}, and the manifest now has "
-                f"{_told(names)}. Change spec.sources[].schema back, or give the job another metadata.name, so that it "
+                f"{_told(wanted)}. Change spec.sources[].schema back, or give the job another metadata.name, so that it "
                 "reads the topic from its beginning"
             )
-        return found
+        return found.select([*wanted.names, *live])
 
     def _put(self, name: str, table: pa.Table | None) -> None:
         part = self._folder / f".{name}.tmp"
