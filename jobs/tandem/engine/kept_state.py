@@ -17,7 +17,7 @@ class KeptState:
     ----------
     operator : its kind.
     keys : the columns of the inputs behind each key.
-    values : the columns behind what is kept.
+    values : the columns behind what is kept; of `applyInPandasWithState` the fields of its state.
     made : how each key is computed from the columns.
     computed : how what an aggregation keeps is computed, as far as that can be said. Corrected code may do it otherwise.
     rows : the conditions on the rows that get here. They may change, too.
@@ -46,7 +46,10 @@ def difference(old: Sequence[KeptState], new: Sequence[KeptState]) -> str | None
             was, now = by
             return f"operator {number} ({before.operator}) kept its state by {_words(was)}, now by {_words(now)}"
         if before.values != after.values and not _computed_otherwise(before, after):
-            return f"operator {number} ({before.operator}) kept {_words(before.values)}, now {_words(after.values)}"
+            hint = f" ({_ONE_BY_ONE})" if before.operator in _OF_FIELDS else ""
+            return (
+                f"operator {number} ({before.operator}) kept {_words(before.values)}, now {_words(after.values)}{hint}"
+            )
         if before.form == after.form and _moved(before.computed, after.computed):
             kept, now = _words(before.computed), _words(after.computed)
             return f"operator {number} ({before.operator}) kept {kept}, now {now} ({_ONE_BY_ONE})"
@@ -81,6 +84,8 @@ def _of_values(one: KeptState) -> object:
     return one.operator, one.keys, one.values
 
 
+_OF_FIELDS: Final = frozenset({"applyInPandasWithState"})
+"""Operators whose values are the names of fields, which may be other ones."""
 _ONE_BY_ONE: Final = "if none has taken the place of another, change one after the other, each in an upgrade of its own"
 
 _ASPECTS: Final[tuple[Callable[[KeptState], object], ...]] = (_of_rows, _of_computed, _of_values)
@@ -118,7 +123,10 @@ def _other_keys(before: KeptState, after: KeptState) -> tuple[Sequence[str], Seq
 
 
 def _computed_otherwise(before: KeptState, after: KeptState) -> bool:
-    """Whether aggregations of the same kinds take in something else from now on, as corrected code may mean to."""
+    """Whether aggregations of the same kinds take in something else from now on, as corrected code may mean to; or whether
+    the fields of a function's state have other names, in the order that they had. Notes of an older Tandem name none."""
+    if before.operator in _OF_FIELDS:
+        return not _moved(before.values, after.values)
     if before.operator != "aggregation" or _moved(before.values, after.values):
         return False  # what a join keeps are columns; and aggregations in another order take each other's values
     kinds = [[value.partition("(")[0] for value in one.values] for one in (before, after)]

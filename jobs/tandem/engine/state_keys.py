@@ -175,9 +175,9 @@ def _kept(node: Node, below: Sequence[_Seen]) -> KeptState | None:
     if node.name in _DUPLICATES:
         return by(_DUPLICATES[node.name], expressions(node.fields["keys"]))
     if node.name in _OF_GROUPS:
-        count = node.fields.get("groupingAttributesLen")
+        count, fields = node.fields.get("groupingAttributesLen"), tuple(_fields(node.fields.get("stateType")))
         if count is None:
-            return by(_OF_GROUPS[node.name], expressions(node.fields["groupingAttributes"]))
+            return by(_OF_GROUPS[node.name], expressions(node.fields["groupingAttributes"]), fields)
         return _by_output(_OF_GROUPS[node.name], below[0].output[: int(count)], below[0])
     if node.name == "Join" and len(below) == 2:
         sides = [tuple(_text(behind.get(one, frozenset())) for one in side.output) for side in below]
@@ -191,6 +191,18 @@ def _kept(node: Node, below: Sequence[_Seen]) -> KeptState | None:
 def _by_output(operator: str, output: Sequence[int], below: _Seen) -> KeptState:
     keys = tuple(_text(below.behind.get(one, frozenset())) for one in output)
     return KeptState(operator, keys, (), tuple(_made(below.made[one]) if one in below.made else "" for one in output))
+
+
+def _fields(kind: object, above: str = "") -> Iterator[str]:
+    """The names in a type, as Spark writes it, in order: `n`, `at`, `at.first`; none in one without fields."""
+    if not isinstance(kind, Mapping):
+        return
+    for part in ("elementType", "keyType", "valueType"):
+        yield from _fields(kind.get(part), above)
+    for field in kind.get("fields", ()):
+        name = f"{above}{field['name']}"
+        yield name
+        yield from _fields(field["type"], f"{name}.")
 
 
 def _pairs(conditions: Sequence[Node]) -> list[Node]:
