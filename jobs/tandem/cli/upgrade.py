@@ -16,6 +16,7 @@ from tandem.cli.validate import ManifestFile
 from tandem.local import RunDirectory
 from tandem.local.changes import has_other_files, what_has_changed
 from tandem.local.upgrade import ObservedJob, Upgrade, UpgradeError
+from tandem.local.way_back import check_way_back
 from tandem.manifest import CodeNotFoundError, Manifest, load
 from tandem.manifest.going_on import accepting_command
 from tandem.manifest.identity import lanes_of, parts_of
@@ -45,10 +46,10 @@ def upgrade(
 ) -> None:
     """Upgrade a running job to a changed manifest or changed code, one replica at a time.
 
-    MANIFEST is a second file with the same metadata.name; or the file that the job runs, if only static tables have changed,
-    or other things that the job's plan is built from. One replica after the other restarts with it, from a savepoint, and
-    computes the epochs since. The old generation publishes until the first of them has caught up. From one epoch on, all
-    rows are the new generation's.
+    MANIFEST is a second file with the same metadata.name, which names changed code in other files; or the file that the job
+    runs, if only static tables have changed, or other things that the job's plan is built from. One replica after the other
+    restarts with it, from a savepoint, and computes the epochs since. The old generation publishes until the first of them
+    has caught up. From one epoch on, all rows are the new generation's.
 
     If the new code cannot continue from the savepoint's state, or does not start, the old generation continues. To go back
     later, upgrade to the old manifest from the same savepoint. One that was interrupted is finished by the same command. For
@@ -102,7 +103,8 @@ class _Lane:
 
 def _look(screen: Screen, new: Manifest, run_directory: Path | None) -> _Lane:
     """What has changed of a job that runs, or of one lane; leaves with what is wrong."""
-    otherwise = f"To continue a stopped job with its changes, run: {accepting_command(new.path)}"
+    to_stop = accepting_command(new.path)
+    otherwise = f"To continue a stopped job with its changes, run: {to_stop}"
     directory, running = find_job(new.name, run_directory, otherwise)
     old = running.loaded()
     try:
@@ -110,10 +112,12 @@ def _look(screen: Screen, new: Manifest, run_directory: Path | None) -> _Lane:
         accepted = observed.config()
         before = lanes_of(parts_of(accepted.digest))
         if before not in (0, new.spec.lanes):
-            to_change = how_to_change(before, accepting_command(new.path))
+            to_change = how_to_change(before, to_stop)
             raise RefusedError(f"an upgrade cannot change spec.lanes, which is {new.spec.lanes}. {to_change}")
         with screen.doing("Looking for what has changed …"):
-            return _Lane(new, old, directory, observed, accepted, what_has_changed(new, accepted))
+            plan = check_way_back(running, old, accepted, to_stop)
+            change = what_has_changed(new, accepted, plan if new.path.resolve() == old.path.resolve() else None)
+            return _Lane(new, old, directory, observed, accepted, change)
     except (UpgradeError, RefusedError, CodeNotFoundError) as error:
         _leave(screen, error, ())
 

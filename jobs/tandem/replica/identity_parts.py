@@ -146,6 +146,12 @@ def is_same_job(mine: str, accepted: str) -> bool:
     return not _differing(parts_of(mine), parts_of(accepted))
 
 
+def changed_parts(mine: str, accepted: str) -> list[str]:
+    """The parts of an identity that another one has otherwise, without those of a plan; none if one of them has no parts."""
+    ours, theirs = parts_of(mine), parts_of(accepted)
+    return _differing(ours, theirs) if ours and theirs else []
+
+
 def _differing(ours: Mapping[str, str], theirs: Mapping[str, str]) -> list[str]:
     """The parts that differ, as far as they are known without a plan: which engine `auto` is, is not."""
     unknown = {_ENGINE} if engine_part("auto") in (engine_of(ours), engine_of(theirs)) else set()

@@ -26,12 +26,12 @@ class Lanes:
 
     def find_job(self, name: str, *_: object) -> tuple[Any, Any]:
         lane = next(lane for lane in self.manifest.lanes if lane.name == name)
-        return SimpleNamespace(), SimpleNamespace(loaded=lambda: lane)
+        return SimpleNamespace(), SimpleNamespace(loaded=lambda: lane, manifest=lane.path, processes=())
 
     def observed(self, lane: Manifest, _: object) -> Any:
         return SimpleNamespace(config=lambda: begun(lane))
 
-    def what_has_changed(self, lane: Manifest, _: object) -> str:
+    def what_has_changed(self, lane: Manifest, *_: object) -> str:
         return "the code" if lane.name in self.changed else ""
 
     def upgrade(self, _: object, old: Manifest, *__: object, **___: object) -> Any:
