@@ -2,14 +2,18 @@
 
 import os
 import signal
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Protocol
 
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.history import current_config
 from tandem.local import sessions
+from tandem.local.catching_up import LOOK_EVERY_S, Standing, come_to_head
 from tandem.local.observe import Observer
 from tandem.local.plan import PlannedProcess, planned_processes
 from tandem.local.rundir import ProcessState, RunDirectory, RunningJob, StartRequest
@@ -19,8 +23,7 @@ from tandem.protocol.values import Config
 from tandem.waiting import Deadline, wait_until
 
 STEP_DEADLINE_S = 300.0
-"""How long a replica may take to come up and reach the head."""
-_LOOK_EVERY_S = 0.2
+"""How long a process may take to stop or to come up, and a replica to come no nearer to the head."""
 
 
 class UpgradeError(Exception):
@@ -28,17 +31,18 @@ class UpgradeError(Exception):
 
 
 class UpgradingJob(Protocol):
-    """What an upgrade must know of the job. `generation`: of the newest config; `is_ready`: a replica is at the head."""
+    """What an upgrade must know of the job. `generation`: of the newest config; `standing`: where a replica stands."""
 
     def generation(self) -> int: ...
 
-    def is_ready(self, replica: str) -> bool: ...
+    def standing(self, replica: str) -> Standing: ...
 
 
 class ObservedJob:
     """What metrics and logs of a running job tell."""
 
     def __init__(self, manifest: Manifest, directory: RunDirectory) -> None:
+        self._checkpoints = manifest.checkpoint_directory
         self._observer = Observer(manifest, directory, lambda: _running(directory).processes)
         self._connection = KafkaConnection(manifest.kafka_properties(os.environ)).silent
         self._topics = manifest.model.topics
@@ -54,9 +58,14 @@ class ObservedJob:
             raise UpgradeError("the job has not run yet: there is nothing to upgrade")
         return config
 
-    def is_ready(self, replica: str) -> bool:
+    def standing(self, replica: str) -> Standing:
         """See `UpgradingJob`."""
-        return any(r.name == replica and r.alive and r.ready and r.epoch >= 0 for r in self._observer.look().replicas)
+        seen = next((r for r in self._observer.look().replicas if r.name == replica and r.alive), None)
+        if seen is None:
+            return Standing()
+        restored = _bytes_in(self._checkpoints / seen.incarnation) if seen.incarnation and seen.epoch < 0 else 0
+        ready = seen.ready and seen.epoch >= 0
+        return Standing(ready, seen.epoch, seen.lag_epochs, seen.catch_up_s, restored, seen.waits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +85,8 @@ class Upgrade:
     say: Callable[[str], None] = lambda _: None
     step_deadline_s: float = STEP_DEADLINE_S
     same_files: bool = False
+    clock_s: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
 
     def run(self) -> int:
         """Do it; returns the new generation.
@@ -119,7 +130,7 @@ class Upgrade:
                 if plan.name in left or not self._state(plan.name).running:
                     self.say(f"{plan.name} starts again")
                     self._restart(plan, self.new, begins=False)
-                self._wait(plan.name, partial(self.job.is_ready, plan.name), "was at the head")
+                self._wait_at_head(plan.name)
                 self._is_proved(plan)
         return self.job.generation()
 
@@ -153,7 +164,7 @@ class Upgrade:
         self.say(f"{name} starts again, from savepoint {self.savepoint}")
         self._restart(plan, self.new, on_trial=True)
         try:
-            self._wait(name, lambda: self.job.is_ready(name), "was at the head")
+            self._wait_at_head(name)
             self._wait(name, lambda: self.job.generation() > before, "had begun its generation")
         except UpgradeError as error:
             if not first or self.job.generation() > before:
@@ -182,27 +193,48 @@ class Upgrade:
         state = self._state(name)
         if state.running:
             sessions.send(state.pid, signal.SIGTERM)
-        if not wait_until(lambda: not self._state(name).running, Deadline(self.step_deadline_s), _LOOK_EVERY_S):
+        if not wait_until(lambda: not self._state(name).running, Deadline(self.step_deadline_s), LOOK_EVERY_S):
             raise UpgradeError(f"{name} does not stop")
         savepoint = self.savepoint if manifest is self.new and begins else ""
         self.directory.ask_to_start(StartRequest(name, self._argv(plan, manifest, savepoint), on_trial))
         self._wait_until_started(name)
 
     def _wait_until_started(self, name: str) -> None:
-        if not wait_until(lambda: self._state(name).running, Deadline(self.step_deadline_s), _LOOK_EVERY_S):
+        if not wait_until(lambda: self._state(name).running, Deadline(self.step_deadline_s), LOOK_EVERY_S):
             raise UpgradeError(f"{name} was not started by the job's supervisor")
 
     def _argv(self, plan: PlannedProcess, manifest: Manifest, savepoint: str) -> tuple[str, ...]:
         return plan.argv(manifest.path, self.directory.path, "INFO", savepoint)
 
-    def _wait(self, name: str, condition: Callable[[], bool], what: str) -> None:
-        """Until `condition`; raises `UpgradeError` if the process ends, or time does."""
-        reached = wait_until(
-            lambda: not self._state(name).running or condition(), Deadline(self.step_deadline_s), _LOOK_EVERY_S
+    def _wait_at_head(self, name: str) -> None:
+        """As long as it comes nearer; raises `UpgradeError` if it ends, or does not for `step_deadline_s`."""
+        last = come_to_head(
+            lambda: self.job.standing(name),
+            lambda: self._state(name).running,
+            lambda where: self.say(f"{name} {where.words}"),
+            self.step_deadline_s,
+            self.clock_s,
+            self.sleep,
         )
+        if last.ready:
+            return
+        self._must_run(name, "was at the head")
+        raise UpgradeError(
+            f"{name} has come no nearer to the log's head for {self.step_deadline_s:.0f} s: it {last.words}. See what it is "
+            f"at in {self.directory.log_file(name)}, and run the command again"
+        )
+
+    def _must_run(self, name: str, what: str) -> None:
         state = self._state(name)
         if not state.running:
             raise UpgradeError(f"{name} ended before it {what}: {state.reason or f'exit code {state.exit_code}'}")
+
+    def _wait(self, name: str, condition: Callable[[], bool], what: str) -> None:
+        """Until `condition`; raises `UpgradeError` if the process ends, or time does."""
+        reached = wait_until(
+            lambda: not self._state(name).running or condition(), Deadline(self.step_deadline_s), LOOK_EVERY_S
+        )
+        self._must_run(name, what)
         if not reached:
             raise UpgradeError(f"{name} needed longer than {self.step_deadline_s:.0f} s until it {what}")
 
@@ -219,3 +251,13 @@ def _running(directory: RunDirectory) -> RunningJob:
     if running is None:
         raise UpgradeError("the job does not run any more")
     return running
+
+
+def _bytes_in(folder: Path) -> int:
+    """Of all its files, as far as they can be seen: they come and go meanwhile."""
+    found = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                found += Path(place, name).stat().st_size
+    return found

@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tandem.cli.main import app
+from tandem.local.catching_up import Standing
 from tandem.local.plan import planned_processes
 from tandem.local.rundir import ProcessState, RunDirectory, RunningJob
 from tandem.local.upgrade import Upgrade, UpgradeError
@@ -24,8 +25,8 @@ class Begun:
     def generation(self) -> int:
         return 4
 
-    def is_ready(self, replica: str) -> bool:  # noqa: ARG002
-        return True
+    def standing(self, replica: str) -> Standing:  # noqa: ARG002
+        return Standing(ready=True)
 
 
 class Unasked:
@@ -34,7 +35,7 @@ class Unasked:
     def generation(self) -> int:
         return 3
 
-    def is_ready(self, replica: str) -> bool:
+    def standing(self, replica: str) -> Standing:
         raise AssertionError(replica)
 
 
