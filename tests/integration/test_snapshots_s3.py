@@ -25,6 +25,7 @@ from tandem.snapshots import (
     SnapshotterSettings,
     remove_all,
 )
+from tandem.snapshots.store_clock import store_ms
 
 pytestmark = pytest.mark.integration
 
@@ -125,6 +126,12 @@ def test_garbage_goes_from_s3(s3: S3Server, tmp_path: Path) -> None:
 
     assert s3.store().list() == (kept,)
     assert s3.store().newest_usable(9, "c", tmp_path / "target") == EnginePosition(8, 80)
+
+
+def test_s3_says_what_time_it_is(s3: S3Server) -> None:
+    before = time.time_ns() // 1_000_000_000 * 1_000
+    assert before <= store_ms(s3.store().remote) <= time.time_ns() // 1_000_000
+    assert s3.store().remote.files("incoming") == {}
 
 
 def test_nothing_of_a_job_that_is_gone_stays_in_s3_and_all_of_another(s3: S3Server, tmp_path: Path) -> None:

@@ -177,6 +177,12 @@ class Remote:
                 if info.get("type") == "file"
             }
 
+    def written_at_ms(self, path: str) -> int:
+        """When a file was written: see `RemoteFile`."""
+        with self._reached(f"look at {path}"):
+            self._fs.invalidate_cache()
+            return self._written_at_ms(self._fs.info(self._at(path)))
+
     def remove(self, path: str) -> None:
         """Remove a file; nothing happens if it is gone."""
         with self._reached(f"remove {path}"), suppress(FileNotFoundError):

@@ -14,6 +14,7 @@ from tandem.snapshots.errors import IncompleteCheckpointError, SnapshotCancelled
 from tandem.snapshots.local import pin
 from tandem.snapshots.pace import SnapshotterSettings, left_ms
 from tandem.snapshots.store import SnapshotStore
+from tandem.snapshots.store_clock import StoreClock
 from tandem.snapshots.turn import Turn
 from tandem.snapshots.values import SnapshotHead, SnapshotManifest, batch_unless
 from tandem.waits import Task
@@ -69,6 +70,7 @@ class Snapshotter:
         self._settings = settings
         self._now_ms = now_ms
         lease_ms = max(_LEASE_MS, 3 * settings.interval_ms)
+        self._store_clock = StoreClock(store.remote, now_ms)
         self._turn = Turn(store.remote, identity.incarnation, lease_ms, now_ms)
         self._digests: dict[int, str] = {}
         self._offered: int | None = None
@@ -256,7 +258,10 @@ class Snapshotter:
             return
         self._collect_ms = now + self._settings.collect_every_ms
         self._task.at("the removal of old snapshots from the store", _goes_on)
-        collected = self._store.collect_garbage(self._settings.retention, now)
+        store_now = self._store_clock.now()
+        if store_now is None:
+            return
+        collected = self._store.collect_garbage(self._settings.retention, store_now)
         _log.info(
             "snapshots_collected",
             retired=collected.retired,

@@ -213,8 +213,7 @@ class SnapshotStore:
     def collect_garbage(self, retention: Retention, now_ms: int) -> Collected:
         """Retire snapshots beyond `retention`, then remove what nothing has named for the grace period.
 
-        `now_ms` is wall clock, as the store's; they may differ by much less than the grace period. Raises
-        `SnapshotStoreError`.
+        `now_ms` is the store's wall clock, see `StoreClock`. Raises `SnapshotStoreError`.
         """
         paths, marks = self._manifests()
         expired = older_than(marks, self._grace_ms, now_ms)

@@ -48,6 +48,7 @@ def warnings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr("tandem.snapshots.store._log", Log())
     monkeypatch.setattr("tandem.snapshots.usable._log", Log())
     monkeypatch.setattr("tandem.snapshots.snapshotter._log", Log())
+    monkeypatch.setattr("tandem.snapshots.store_clock._log", Log())
     return logged
 
 
@@ -62,8 +63,10 @@ def start(tmp_path: Path, root: Path, clock: Clock) -> Iterator[Start]:
     """Starts replicas, which are stopped at the end of the test."""
     with ExitStack() as running:
 
-        def starter(name: str = "replica-0", settings: SnapshotterSettings = DEFAULTS) -> Replica:
-            replica = Replica(name, tmp_path, root, clock, settings)
+        def starter(
+            name: str = "replica-0", settings: SnapshotterSettings = DEFAULTS, has_clock: bool = False
+        ) -> Replica:
+            replica = Replica(name, tmp_path, root, clock, settings, has_clock)
             running.callback(replica.snapshotter.stop)
             return replica
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tandem.snapshots import SnapshotIdentity, SnapshotStore, Snapshotter, SnapshotterSettings
+from tandem.snapshots.remote import Remote
 from tandem.waiting import Deadline, wait_until
 from tandem.waits import Waits
 from unit.snapshots.snapshot_builders import NOW_MS, checkpoint, epoch_files, fill
@@ -31,15 +32,24 @@ class Clock:
 
 
 class Replica:
-    """A replica with its checkpoint and its snapshotter."""
+    """A replica with its checkpoint and its snapshotter.
+
+    `has_clock` : the store has a clock of its own; otherwise it has the replica's.
+    """
 
     def __init__(
-        self, name: str, folder: Path, root: Path, clock: Callable[[], int], settings: SnapshotterSettings
+        self,
+        name: str,
+        folder: Path,
+        root: Path,
+        clock: Callable[[], int],
+        settings: SnapshotterSettings,
+        has_clock: bool = False,
     ) -> None:
         self.waits = Waits(0.0)
         self.checkpoint = checkpoint(folder / name / "checkpoint", last=0)
         self.snapshotter = Snapshotter(
-            SnapshotStore(f"faulty://{root}"),
+            SnapshotStore(f"faulty://{root}" if has_clock else Timed(f"faulty://{root}", clock)),
             SnapshotIdentity("j", f"j.{name}.1a", "c", "spark 4.3.0, rocksdb-changelog"),
             self.checkpoint,
             settings,
@@ -60,6 +70,18 @@ class Replica:
 
 
 Start = Callable[..., Replica]
+
+
+class Timed(Remote):
+    """A store by whose clock each file is written now."""
+
+    def __init__(self, url: str, clock: Callable[[], int]) -> None:
+        super().__init__(url, {})
+        self._clock = clock
+
+    def written_at_ms(self, path: str) -> int:
+        super().written_at_ms(path)
+        return self._clock()
 
 
 def newest(root: Path) -> int:
