@@ -23,6 +23,7 @@ from tandem.snapshots.savepoints import (
     check_name,
     decode_savepoint,
     encode_savepoint,
+    name_at,
     path_of,
 )
 from tandem.snapshots.store import SnapshotStore
@@ -125,8 +126,7 @@ class Savepoints:
     def list(self) -> Listing:
         """All savepoints."""
         savepoints, damaged = [], []
-        for path in self._store.remote.files(SAVEPOINTS):
-            name = path.removeprefix(f"{SAVEPOINTS}/").removesuffix(".json")
+        for name in filter(None, map(name_at, self._store.remote.files(SAVEPOINTS))):
             try:
                 savepoints.append(self._read(name))
             except FileNotFoundError:

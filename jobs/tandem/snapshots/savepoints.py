@@ -40,6 +40,13 @@ def path_of(name: str) -> str:
     return f"{SAVEPOINTS}/{name}.json"
 
 
+def name_at(path: str) -> str | None:
+    """Of which savepoint a path is the file; None: of none. Other programs leave files in folders, too: `.DS_Store`."""
+    folder, _, file = path.rpartition("/")
+    name = file.removesuffix(".json")
+    return name if folder == SAVEPOINTS and file.endswith(".json") and _NAME.fullmatch(name) else None
+
+
 @dataclass(frozen=True, slots=True, config=_STRICT)
 class TopicLayout:
     """A topic and its number of partitions."""

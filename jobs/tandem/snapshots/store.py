@@ -76,6 +76,7 @@ class SnapshotStore:
         self._mine: dict[str, tuple[str, float]] = {}  # hash → upload, when it began
         self._there: dict[str, int] = {}  # object → bytes
         self._looked_ms = -math.inf
+        self._foreign: set[str] = set()  # among the savepoints
         self._restorer = Restorer(self.remote)
 
     def save(
@@ -220,7 +221,7 @@ class SnapshotStore:
         try:
             read = {path: self._read(path, collecting=True) for path in paths if path not in expired}
             # After the marks: who keeps a snapshot of which these are old has written its savepoint before.
-            savepoints, deleted = named_by_savepoints(self.remote, self._grace_ms, now_ms)
+            savepoints, deleted = named_by_savepoints(self.remote, self._grace_ms, now_ms, self._foreign)
         except SnapshotManifestError as error:
             _log.warning("garbage_left", reason=f"{error}; what its snapshot names is not known")
             return Collected()

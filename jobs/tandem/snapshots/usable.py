@@ -9,19 +9,26 @@ from tandem.logs import get_logger
 from tandem.snapshots.errors import SnapshotCorruptError, SnapshotManifestError, SnapshotStoreError
 from tandem.snapshots.garbage import older_than
 from tandem.snapshots.remote import Remote
-from tandem.snapshots.savepoints import DELETED, SAVEPOINTS, decode_savepoint
+from tandem.snapshots.savepoints import DELETED, SAVEPOINTS, decode_savepoint, name_at
 from tandem.snapshots.values import SnapshotManifest
 
 _log = get_logger(__name__)
 
 
-def named_by_savepoints(remote: Remote, grace_ms: int, now_ms: int) -> tuple[list[SnapshotManifest], list[str]]:
+def named_by_savepoints(
+    remote: Remote, grace_ms: int, now_ms: int, foreign: set[str]
+) -> tuple[list[SnapshotManifest], list[str]]:
     """The snapshots of all savepoints, those deleted within the grace period included; and files of older ones, to remove.
+
+    `foreign` : files among the savepoints that are none, of which a warning was given. Others are added.
 
     Raises `SnapshotManifestError` if a savepoint cannot be read: it was asked to stay, so nothing may be removed.
     """
     named = []
     for path in remote.files(SAVEPOINTS):
+        if name_at(path) is None:
+            _warn_of_foreign(path, foreign)
+            continue
         try:
             named.append(decode_savepoint(remote.read(path)).snapshot)
         except FileNotFoundError:
@@ -39,6 +46,18 @@ def named_by_savepoints(remote: Remote, grace_ms: int, now_ms: int) -> tuple[lis
         except SnapshotManifestError as error:
             _log.warning("deleted_savepoint_invalid", savepoint=path, reason=str(error))
     return named, expired
+
+
+def _warn_of_foreign(path: str, foreign: set[str]) -> None:
+    if path not in foreign:
+        foreign.add(path)
+        _log.warning(
+            "foreign_file",
+            file=path,
+            reason="another program has put it among the savepoints; one is a file savepoints/NAME.json",
+            effect="it is left alone. Should it be a copy of a savepoint, what it names is not kept for it",
+            remedy="move it elsewhere",
+        )
 
 
 _UNREADABLE: Final = 3

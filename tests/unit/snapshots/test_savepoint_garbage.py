@@ -10,7 +10,7 @@ import pytest
 
 from tandem.snapshots import NoSnapshotError, Retention, Savepoints, SnapshotManifest, SnapshotStore, SnapshotStoreError
 from unit.snapshots.savepoint_builders import INPUTS, saved, savepoint_file
-from unit.snapshots.snapshot_builders import GRACE_MS, ONE, Faults, age, contents, fill, head, wall_ms
+from unit.snapshots.snapshot_builders import GRACE_MS, ONE, Contents, Faults, age, contents, fill, head, wall_ms
 
 
 @pytest.fixture
@@ -93,6 +93,24 @@ def test_beside_a_savepoint_that_cannot_be_read_nothing_is_removed(
     collect(store, root)
     assert objects(root) & named(gone) < named(gone)
     assert named(kept) <= objects(root)
+
+
+def test_files_of_others_among_the_savepoints_keep_nothing_and_are_named_once(
+    store: SnapshotStore, root: Path, tmp_path: Path, warnings: list[str]
+) -> None:
+    kept, gone, newest = (saved(store, tmp_path, epoch) for epoch in (1, 2, 3))
+    Savepoints(store).create("a", kept, INPUTS)
+    whole = savepoint_file(root, "a").read_bytes()
+    others: Contents = {".DS_Store": b"x", "@eaDir/a.json": whole, ".a.json.swp": b"x", "._a.json": b"x", "a.bak": b"{"}
+    fill(root / "savepoints", others)
+    collect(store, root)
+
+    assert objects(root) == named(kept, newest)
+    assert named(gone) - objects(root)
+    assert sorted(line.split()[1] for line in warnings) == sorted(f"savepoints/{path}" for path in others)
+    assert contents(root / "savepoints") == {**others, "a.json": whole}, "they are not ours to remove"
+    listing = Savepoints(store).list()
+    assert (listing.names, listing.damaged) == (("a",), ())
 
 
 def test_a_damaged_savepoint_that_was_deleted_blocks_nobody(store: SnapshotStore, root: Path, tmp_path: Path) -> None:
