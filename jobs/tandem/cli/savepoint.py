@@ -19,6 +19,7 @@ from tandem.manifest import Manifest, load
 from tandem.process.info import ExitCode
 from tandem.snapshots import Listing, Savepoint, Savepoints, UnknownSavepointError
 from tandem.state import rescale_savepoint, state_session
+from tandem.state.room import RESCALED, room_for
 
 savepoint_app = typer.Typer(
     name="savepoint",
@@ -132,7 +133,8 @@ def rescale(
 ) -> None:
     """Create a savepoint with the same state, divided into another number of partitions.
 
-    The whole state is read and written once, on this machine; the job is not affected, and need not run.
+    The whole state is read and written once, on this machine, in $TMPDIR, which needs about three times its size; the job is
+    not affected, and need not run.
 
     Exit code 0: created; 1: not created; 78: the manifest or the store must be fixed first.
 
@@ -146,7 +148,8 @@ def rescale(
         savepoints = Savepoints(store_of(job))
         old = savepoints.get(name)
         savepoints.check_free(to)
-        with tempfile.TemporaryDirectory(prefix="tandem-rescale-") as folder:
+        needed = RESCALED * old.snapshot.size
+        with room_for(needed), tempfile.TemporaryDirectory(prefix="tandem-rescale-") as folder:
             screen.errors.print(f"dividing {size_text(old.snapshot.size)} of state into {partitions} partitions …")
             with state_session(job, Path(folder) / "scratch") as spark:
                 made = rescale_savepoint(spark, savepoints, old, partitions, to, Path(folder))

@@ -39,6 +39,7 @@ from tandem.snapshots import (
 from tandem.snapshots.local import pin
 from tandem.snapshots.savepoints import state_partitions
 from tandem.state.divide import Belongs, divide
+from tandem.state.room import DIVIDED, room_for
 
 REAL_TIME = "state that the real-time engine has written cannot be divided among lanes yet"
 _PREFIX: Final = "lanes-"
@@ -89,7 +90,8 @@ def exact_state(log: LaneLog, folder: Path) -> Checkpoint | None:
                 f"{f'epoch {newest:,}' if newest >= 0 else 'no epoch'}. Start the job as it was, where its state is, and "
                 "stop it when all lanes have caught up; then change their number"
             )
-        store.restore(mine[0], folder)
+        with room_for(DIVIDED * mine[0].size):
+            store.restore(mine[0], folder)
         copy = _only(folder, newest)
     relocate(folder)
     return copy
@@ -113,7 +115,8 @@ def _made_state(log: LaneLog, folder: Path) -> Checkpoint | None:
             f"{log.lane.name} has published nothing since spec.lanes changed last, and its state of then, savepoint {name}, "
             "is not on this machine or in its snapshot store: change spec.lanes where that is"
         ) from error
-    savepoints.restore(savepoint, folder)
+    with room_for(DIVIDED * savepoint.snapshot.size):
+        savepoints.restore(savepoint, folder)
     copy = _only(folder, savepoint.snapshot.epoch)
     relocate(folder)
     return copy
@@ -153,7 +156,8 @@ def stored_state(lane: Manifest, snapshot: SnapshotManifest, folder: Path) -> Ch
     store = store_of(lane)
     if store is None or not state_partitions(snapshot):
         return None
-    store.restore(snapshot, folder)
+    with room_for(snapshot.size):
+        store.restore(snapshot, folder)
     copy = _only(folder, snapshot.epoch)
     relocate(folder)
     return copy

@@ -30,6 +30,10 @@ class BadKeyError(StateError):
     """A key that cannot be one of the operator's."""
 
 
+class TemporaryFolderError(StateError):
+    """A state has no room in the folder of temporary files, or cannot be written there."""
+
+
 class RescaleError(StateError):
     """Spark refuses to divide this state again."""
 

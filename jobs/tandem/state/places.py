@@ -7,7 +7,7 @@ import sys
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -20,6 +20,7 @@ from tandem.snapshots import SnapshotManifest, SnapshotStore
 from tandem.snapshots.errors import IncompleteCheckpointError
 from tandem.snapshots.local import pin
 from tandem.state.errors import NoStateError
+from tandem.state.room import room_for
 from tandem.waiting import Deadline, wait_until
 
 _NEVER: Final = sys.maxsize
@@ -44,11 +45,16 @@ class StatePlace:
 
 @contextmanager
 def saved_state(store: SnapshotStore, snapshot: SnapshotManifest) -> Iterator[StatePlace]:
-    """The state of a snapshot, or of a savepoint's snapshot, in a temporary folder. Raises what `restore` raises."""
-    with tempfile.TemporaryDirectory(prefix="tandem-state-") as folder:
-        target = Path(folder) / "checkpoint"
-        store.restore(snapshot, target)
-        relocate(target)
+    """The state of a snapshot, or of a savepoint's snapshot, in a temporary folder.
+
+    Raises what `restore` raises; `TemporaryFolderError`: it has no room there.
+    """
+    with ExitStack() as stack:
+        with room_for(snapshot.size):
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="tandem-state-"))
+            target = Path(folder) / "checkpoint"
+            store.restore(snapshot, target)
+            relocate(target)
         yield StatePlace(target, snapshot.epoch, snapshot.taken_at_ms, snapshot.last_batch)
 
 
