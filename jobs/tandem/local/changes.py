@@ -21,7 +21,13 @@ from tandem.process.info import RefusedError
 from tandem.protocol.values import Config
 from tandem.replica.identity_parts import difference, different_in_plan, identity_of, is_comparable, is_same_job
 from tandem.replica.lanes_before import decisions_of
-from tandem.replica.local_savepoints import checkpoints_of, lineage_of, local_savepoints
+from tandem.replica.local_savepoints import (
+    changes_name,
+    checkpoints_of,
+    lineage_of,
+    local_savepoints,
+    remove_superseded,
+)
 from tandem.snapshots import (
     Inputs,
     Savepoints,
@@ -160,10 +166,11 @@ def _savepoint(
     epoch = max(-1 if local is None else local.position.epoch, -1 if stored is None else stored.epoch)
     if epoch < 0:
         return None
-    name = f"changes-{accepted.generation + 1}-{epoch}"
+    name = changes_name(accepted.generation + 1, epoch)
     savepoints = Savepoints(store) if store is not None else local_savepoints(manifest.checkpoint_directory, name)
     if _is_there(savepoints, name, epoch, accepted.lineages):
         return name, epoch
+    remove_superseded(manifest.checkpoint_directory, manifest.name, accepted)
     if local is not None and local.position.epoch == epoch:
         _keep_local(savepoints, name, manifest, connection, accepted, local)
     elif stored is not None:
