@@ -48,7 +48,7 @@ def remove_superseded(directory: Path, job: str, accepted: Config) -> None:
         with suppress(SnapshotError, OSError):
             snapshot = local_savepoints(directory, folder.name).get(folder.name).snapshot
             if snapshot.job == job and _topics_of(snapshot.config_digest) == _topics_of(accepted.lineage) != "":
-                (folder / savepoint_path(folder.name)).unlink()  # first: what is left of it is none
+                rmtree(folder / "objects")  # first: what names them is there for another try, should this one be killed
                 rmtree(folder)
                 _log.info("superseded_savepoint_removed", savepoint=folder.name, bytes=snapshot.size)
 
