@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -173,6 +174,22 @@ def test_a_determined_plan_passes(job: Job) -> None:
 
     check_determined(build())
     check_repeatable(build(), build())
+
+
+def test_what_spark_calls_non_deterministic_and_is_not_passes(spark: SparkSession, job: Job) -> None:
+    """A UDTF whose author says nothing; the number of a row in its epoch, also where a subquery has it."""
+    spark.udtf.register("words_of", F.udtf(WordsOf, returnType="word STRING"))
+    few = spark.sql("SELECT id FROM range(3) WHERE id IN (SELECT monotonically_increasing_id() FROM range(2))")
+    events = job.sources["events"].selectExpr("string(value) AS text", "monotonically_increasing_id() AS n")
+    events.createOrReplaceTempView("numbered")
+    words = spark.sql("SELECT word AS value, n FROM numbered, LATERAL words_of(text)")
+
+    check_determined(words.join(few, F.col("n") == F.col("id")).select("value"))
+
+
+class WordsOf:
+    def eval(self, text: str) -> Iterator[tuple[str]]:
+        yield from ((word,) for word in text.split())
 
 
 def test_rows_behind_the_watermark_are_counted(job: Job) -> None:

@@ -54,6 +54,10 @@ UNDETERMINED: dict[str, tuple[Callable[[DataFrame], DataFrame], str]] = {
         "input_file_block_length()",
     ),
     "a non-deterministic UDF of a library": (_java_udf, "the non-deterministic UDF"),
+    "a time of day": (
+        lambda d: d.selectExpr("string(cast(TIME '10:00:00' AS TIMESTAMP_NTZ)) AS value"),
+        "the clock's day",
+    ),
     "a join of static rows with the nearest": (_nearest, "nearestByJoin()"),
     "uuid": (lambda d: d.selectExpr("uuid() AS value"), "uuid()"),
     "rand in SQL": (lambda d: d.selectExpr("string(rand()) AS value"), "rand()"),

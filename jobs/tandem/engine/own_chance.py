@@ -7,8 +7,14 @@ from typing import Any, Final
 
 from tandem.engine.jvm_plans import children, class_of, elements, walked
 
-_KNOWN: Final = frozenset({"MonotonicallyIncreasingID", "SparkPartitionID", "CallMethodViaReflection", "TryReflect"})
-"""The first two follow from a row's place in its epoch, the same in all replicas; methods of Java are looked into."""
+_KNOWN: Final = frozenset(
+    {"MonotonicallyIncreasingID", "SparkPartitionID", "CallMethodViaReflection", "TryReflect", "PythonUDTF"}
+)
+"""The first two follow from a row's place in its epoch, the same in all replicas; methods of Java are looked into; PySpark
+says so of every UDTF whose author has not said otherwise.
+"""
+_SUBQUERIES: Final = ("ScalarSubquery", "LateralSubquery", "Exists", "ListQuery", "DynamicPruningSubquery")
+"""What is in their plans is found there."""
 _REMEDY: Final = (
     "a function that follows from the records alone; for chance use ctx.rng(), for times ctx.epoch_time(), for all else "
     "ctx.determinant(...)"
@@ -33,5 +39,5 @@ def _of(expression: Any) -> Iterator[tuple[str, str]]:
     for one in below:
         yield from _of(one)
     name = class_of(expression)
-    if not below and name not in _KNOWN and not name.endswith("Subquery"):
+    if not below and name not in _KNOWN and name not in _SUBQUERIES:
         yield f"{expression.prettyName()}(), of which Spark says that it may give another value each time", _REMEDY

@@ -57,6 +57,9 @@ _DAY: Final = re.compile(rf"\s*({_DAYS})(\s+\S+)?\s*", re.IGNORECASE)
 """Texts that Spark reads as a moment, with a time zone or without."""
 _TYPED_DAY: Final = re.compile(rf"(date|timestamp\w*)\s*['\"]\s*({_DAYS})\b", re.IGNORECASE)
 _TO_TIME: Final = ("Cast", "ParseToDate", "ParseToTimestamp")
+_TIME_OF_DAY: Final = re.compile(r'"time\(|\.(To|Make)Time"')
+"""In a plan's JSON: something is of the type TIME."""
+_DAY_REMEDY: Final = "put it behind the record's day, as in make_timestamp_ntz(CAST(at AS DATE), t)"
 _TIMES: Final = ("date", "timestamp", "timestamp_ntz")
 _OUTSIDE: Final = frozenset(
     {"random", "randomUUID", "now", "nanoTime", "currentTimeMillis", "getenv", "getProperty", "getLocalHost"}
@@ -66,12 +69,16 @@ _OUTSIDE: Final = frozenset(
 
 def check_determined(frame: DataFrame) -> None:
     """Raise `JobError` naming every undetermined expression of a streaming plan, and what to use instead."""
-    nodes = nodes_of(frame._jdf.queryExecution().analyzed())
+    plan = frame._jdf.queryExecution().analyzed()
+    nodes = nodes_of(plan)
     found = dict(undetermined(nodes))
-    if any(_name(node) in _MODES for node in _all(nodes)):
-        found |= dict(_modes_of_bytes(frame._jdf.queryExecution().analyzed()))
+    names = {_name(node) for node in _all(nodes)}
+    if not names.isdisjoint(_MODES):
+        found |= dict(_modes_of_bytes(plan))
+    if "Cast" in names and _TIME_OF_DAY.search(str(plan.toJSON())):
+        found |= dict(_times_of_today(plan))
     if not found:  # else those have a remedy of their own
-        found = dict(undetermined_of_themselves(frame._jdf.queryExecution().analyzed()))
+        found = dict(undetermined_of_themselves(plan))
     if _has_constant_times(nodes):
         found |= {text: _TIME for text in typed_in_sql(frame) if _TYPED_DAY.match(text)}
     if found:
@@ -167,8 +174,7 @@ def _with_constants(node: Any, following: Sequence[Any]) -> Iterator[tuple[str, 
 
 def _modes_of_bytes(plan: Any) -> Iterator[tuple[str, str]]:
     """Spark counts equal bytes, and maps, apart where they are different objects, so the most frequent are any of them."""
-    nodes = [node for one in (plan, *elements(plan.subqueriesAll())) for node in walked(one)]
-    for expression in (part for node in nodes for one in elements(node.expressions()) for part in walked(one)):
+    for expression in _expressions(plan):
         if class_of(expression) not in _MODES:
             continue
         kind = str(children(expression)[0].dataType().json())
@@ -176,6 +182,21 @@ def _modes_of_bytes(plan: Any) -> Iterator[tuple[str, str]]:
             yield "mode() of BINARY", _TEXT
         elif _MAP.search(kind):
             yield "mode() of a MAP", "count texts, as in F.mode(F.to_json(...)) of maps whose keys are sorted"
+
+
+def _times_of_today(plan: Any) -> Iterator[tuple[str, str]]:
+    """Spark gives a time of day the clock's day where it is to be a timestamp."""
+    for expression in _expressions(plan):
+        if class_of(expression) != "Cast" or str(expression.dataType().typeName()) not in _TIMES:
+            continue
+        if str(children(expression)[0].dataType().typeName()).startswith("time("):
+            yield "a TIME that is cast to a timestamp, which takes the clock's day", _DAY_REMEDY
+
+
+def _expressions(plan: Any) -> Iterator[Any]:
+    """Every expression of a plan in the JVM, those of subqueries too, each before its arguments."""
+    nodes = (node for one in (plan, *elements(plan.subqueriesAll())) for node in walked(one))
+    return (part for node in nodes for one in elements(node.expressions()) for part in walked(one))
 
 
 def holds_bytes(kind: str) -> bool:
