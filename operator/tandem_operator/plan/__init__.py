@@ -14,7 +14,7 @@ from tandem_operator.observed import Component, Observed
 from tandem_operator.plan import objects
 from tandem_operator.plan.deletion import deletion, finalized
 from tandem_operator.plan.events import events_of
-from tandem_operator.plan.generations import step
+from tandem_operator.plan.generations import gone_candidates, step
 from tandem_operator.plan.generators import (
     is_without_a_beat,
     live_generators,
@@ -55,7 +55,7 @@ def plan(observed: Observed, settings: Settings) -> tuple[Action, ...]:
         *objects.applied(observed, wanted),
         *patiently(observed, _members(observed, settings, version, roster, old, requests)),
         *_generators(observed, settings, version, roster, old),
-        *garbage_collect_pods(observed, Component.CANDIDATE, is_served=True),
+        *gone_candidates(observed, version, roster),
         *next_one.actions,
         *ended_switches(observed),
         *(unneeded_tasks(observed.job.name, observed.tasks) if observed.lane_change is None else ()),

@@ -34,8 +34,12 @@ def is_stopped(observed: Observed) -> bool:
 
 
 def nobody_works(observed: Observed) -> bool:
-    """Whether the candidates of the next generation refuse, too, of a job that stands still; or there are none."""
-    candidates = [pod for pod in observed.pods if pod.component is Component.CANDIDATE and not pod.is_gone]
+    """Whether the candidates of the next generation refuse, too, of a job that stands still; or there are none.
+
+    One on a node that is called lost may work.
+    """
+    candidates = [pod for pod in observed.pods if pod.component is Component.CANDIDATE]
+    candidates = [pod for pod in candidates if pod.node_lost or not pod.is_gone]
     return is_stopped(observed) and all(not pod.ready and refuses(pod, observed.now_ms) for pod in candidates)
 
 

@@ -25,10 +25,10 @@ from typing import Final
 
 from tandem.manifest import ReplicatedStreamJob
 from tandem_operator.actions import Action, CreatePod, DeletePod
-from tandem_operator.observed import Component, Observed, PodSeen
+from tandem_operator.observed import Component, Observed, PodPhase, PodSeen
 from tandem_operator.plan.failures import failure, has_hope, is_stopped
 from tandem_operator.plan.figures import published_epoch
-from tandem_operator.plan.members import next_name
+from tandem_operator.plan.members import failed_at_once, garbage_collect_pods, next_name
 from tandem_operator.plan.roster import Roster
 from tandem_operator.plan.upgrade_savepoint import newest_try, try_of
 from tandem_operator.plan.version import Version
@@ -70,6 +70,13 @@ class Step:
 def candidates_of(observed: Observed) -> tuple[PodSeen, ...]:
     """Those that are not gone."""
     return tuple(pod for pod in observed.pods if pod.component is Component.CANDIDATE and not pod.is_gone)
+
+
+def gone_candidates(observed: Observed, version: Version, roster: Roster) -> tuple[Action, ...]:
+    """Removes those that ended or are lost. Of a generation that has begun they may be the only ones that publish, as long as
+    the members start: then those on lost nodes stay, since the operator's view may be what is broken."""
+    begun = any(_has_begun(pod, version) for pod in observed.pods if pod.component is Component.CANDIDATE)
+    return garbage_collect_pods(observed, Component.CANDIDATE, not begun or _is_whole(roster))
 
 
 def step(

@@ -41,7 +41,7 @@ def missing(
         return ()
     taken = {
         *live,
-        *(pod.index for pod in observed.pods if pod.component is component and _failed_at_once(pod, observed)),
+        *(pod.index for pod in observed.pods if pod.component is component and failed_at_once(pod, observed)),
     }
     count = max(0, wanted - len(taken))
     indices = list(_free(observed, component, taken, wanted))[:count]
@@ -78,11 +78,12 @@ def garbage_collect_pods(observed: Observed, component: Component, is_served: bo
     Not before: if it is the operator's own view that is broken, or the control plane's, they may be all there is. And one
     that failed at once not at once: the next one would too, over and over, if its node rejects or evicts it.
     """
-    pods = (pod for pod in observed.pods if pod.component is component and not _failed_at_once(pod, observed))
+    pods = (pod for pod in observed.pods if pod.component is component and not failed_at_once(pod, observed))
     return tuple(_garbage(pods, is_served))
 
 
-def _failed_at_once(pod: PodSeen, observed: Observed) -> bool:
+def failed_at_once(pod: PodSeen, observed: Observed) -> bool:
+    """Whether it ended so soon, and so shortly ago, that another one in its place is to wait."""
     age_ms = observed.now_ms - pod.created_ms
     if pod.deleting or pod.node_lost:
         return False
