@@ -30,6 +30,7 @@ from tandem_operator.plan.failures import failure, has_hope, is_stopped
 from tandem_operator.plan.figures import published_epoch
 from tandem_operator.plan.members import failed_at_once, garbage_collect_pods, next_name
 from tandem_operator.plan.roster import Roster
+from tandem_operator.plan.times import read_ms, written
 from tandem_operator.plan.upgrade_savepoint import newest_try, try_of
 from tandem_operator.plan.version import Version
 from tandem_operator.resources.candidates import candidate
@@ -73,8 +74,11 @@ def candidates_of(observed: Observed) -> tuple[PodSeen, ...]:
 
 
 def gone_candidates(observed: Observed, version: Version, roster: Roster) -> tuple[Action, ...]:
-    """Removes those that ended or are lost. Of a generation that has begun they may be the only ones that publish, as long as
-    the members start: then those on lost nodes stay, since the operator's view may be what is broken."""
+    """Removes those that ended or are lost.
+
+    Of a generation that has begun they may be the only ones that publish, until the members work: so long those on lost
+    nodes stay, since what is broken may be the operator's view.
+    """
     begun = any(_has_begun(pod, version) for pod in observed.pods if pod.component is Component.CANDIDATE)
     return garbage_collect_pods(observed, Component.CANDIDATE, not begun or _is_whole(roster))
 
@@ -186,11 +190,13 @@ def _tried(
     deadline_s = job.spec.progress_deadline_seconds
     hopeless = [pod for pod in ours if not pod.ready and not has_hope(pod, observed.now_ms, deadline_s)]
     lost = (failure(pod, observed.now_ms, deadline_s) for pod in hopeless)
-    why = next((text for text in lost if text), "")
+    known = known if known.since else known.model_copy(update={"since": written(observed.now_ms)})
+    why = next((text for text in lost if text), "") or _ended_late(observed, known, deadline_s)
     is_shadow = not any(pod.ready or (pod.reported is not None and not pod.reported.candidate) for pod in ours)
     if why and is_shadow and (len(roster.back) == roster.wanted or is_stopped(observed)):
         return Step(failure=why)  # the candidates go when that is in the status: else another operator would try again
-    taken = {pod.index for pod in ours}
+    rejected = (pod for pod in _all_of(observed, version.revision) if failed_at_once(pod, observed))
+    taken = {pod.index for pod in (*ours, *rejected)}
     missing = [index for index in range(job.spec.replicas) if index not in taken]
     named = ((index, next_name(observed, old, Component.CANDIDATE, index)) for index in missing)
     made = tuple(
@@ -200,6 +206,23 @@ def _tried(
     present = "The present one does not publish" if is_stopped(observed) else "The present one publishes"
     words = f"{ready} of {job.spec.replicas} pods of the next generation have caught up. {present}"
     return Step((*_ended(observed, version, roster, version.revision), *made), known, ("CatchingUp", words))
+
+
+def _ended_late(observed: Observed, known: Upgrade, deadline_s: float) -> str:
+    """Why an upgrade whose pods end and are replaced, as where nodes reject them, has had its time; "": it has not."""
+    if observed.now_ms - read_ms(known.since) <= deadline_s * 1000:
+        return ""
+    over = (pod for pod in _all_of(observed, known.revision) if pod.phase in (PodPhase.FAILED, PodPhase.SUCCEEDED))
+    last = max(over, key=lambda pod: (pod.created_ms, pod.name), default=None)
+    if last is None:
+        return ""
+    said = f": {last.message}" if last.message else ""
+    return f"{last.replica} has not caught up after {deadline_s:.0f} s, and its last pod ended{said}"
+
+
+def _all_of(observed: Observed, revision: str) -> list[PodSeen]:
+    """The candidates of a revision, with those that are gone."""
+    return [pod for pod in observed.pods if pod.component is Component.CANDIDATE and pod.generation == revision]
 
 
 def _completed(observed: Observed, roster: Roster, known: Upgrade) -> Step:

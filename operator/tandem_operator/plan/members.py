@@ -64,7 +64,9 @@ def next_name(observed: Observed, old: Status, component: Component, index: int)
     process = process_name(component, index)
     seen = {pod.name for pod in observed.pods}
     last = next((row.pod for row in old.members if row.name == process and row.pod), "")
-    name = last or str(observed.generation)
+    there = [pod for pod in observed.pods if (pod.component, pod.index) == (component, index)]
+    newest = max(there, key=lambda pod: (pod.created_ms, pod.name), default=None)
+    name = last or (newest.name if newest else str(observed.generation))
     for _ in range(len(seen) + 1):
         name = pod_name(observed.job.name, component, index, suffix_after(observed.uid, component, index, name))
         if name not in seen:

@@ -1,10 +1,11 @@
-"""Candidates whose nodes are lost."""
+"""Candidates whose nodes are lost, or reject them."""
 
 from __future__ import annotations
 
-from tandem_operator.actions import DeletePod
-from tandem_operator.observed import Component
+from tandem_operator.actions import CreatePod, DeletePod
+from tandem_operator.observed import Component, PodPhase
 from tandem_operator.plan import plan
+from tandem_operator.resources.names import INDEX
 from unit.operator.generation_jobs import CHANGED, given, of, running
 from unit.operator.operator_builders import SETTINGS
 from unit.operator.tiny_cluster import TinyCluster
@@ -20,6 +21,21 @@ def _begun() -> TinyCluster:
         reasons += told(cluster, 1)
     assert not cluster.actives()
     return cluster
+
+
+def _with_candidates() -> TinyCluster:
+    """Candidates have just been created."""
+    cluster = running()
+    cluster.change(given(job=CHANGED))
+    while not of(cluster, Component.CANDIDATE):
+        told(cluster, 1)
+    return cluster
+
+
+def _reject_candidates(cluster: TinyCluster) -> None:
+    """Their nodes reject those that have just been created."""
+    for pod in of(cluster, Component.CANDIDATE):
+        pod.phase, pod.message = PodPhase.FAILED, "SysctlForbidden: forbidden sysctl"
 
 
 def test_begun_candidates_on_lost_nodes_stay_until_the_members_work() -> None:
@@ -54,11 +70,51 @@ def test_a_begun_candidate_whose_node_comes_back_publishes_on() -> None:
 
 
 def test_candidates_on_lost_nodes_that_have_not_begun_go_at_once() -> None:
-    cluster = running()
-    cluster.change(given(job=CHANGED))
-    while not of(cluster, Component.CANDIDATE):
-        told(cluster, 1)
+    cluster = _with_candidates()
     lost = of(cluster, Component.CANDIDATE)[0]
     cluster.kill_node(lost)
     actions = plan(cluster.observed(), SETTINGS)
     assert DeletePod(lost.name, lost.uid, "its node is lost", grace_s=0) in actions
+
+
+def test_a_candidate_that_its_node_rejects_is_replaced_after_a_while_not_at_once() -> None:
+    cluster = _with_candidates()
+    _reject_candidates(cluster)
+    created_ms = of(cluster, Component.CANDIDATE)[0].created_ms
+
+    cluster.now_ms = created_ms + 1_000
+    assert not [one for one in plan(cluster.observed(), SETTINGS) if isinstance(one, CreatePod)]
+
+    cluster.now_ms = created_ms + 11_000
+    created = [one.pod for one in plan(cluster.observed(), SETTINGS) if isinstance(one, CreatePod)]
+    assert [pod["metadata"]["labels"][INDEX] for pod in created] == ["0", "1"]
+
+
+def test_an_upgrade_whose_candidates_are_rejected_again_and_again_fails_at_its_deadline() -> None:
+    cluster = _with_candidates()
+    before = {pod.name for pod in of(cluster, Component.MEMBER)}
+    began_ms, created = cluster.now_ms, set()
+    while progressing(cluster)[1] != "UpgradeFailed":
+        _reject_candidates(cluster)
+        created |= {pod.name for pod in of(cluster, Component.CANDIDATE)}
+        told(cluster, 1)
+        assert cluster.now_ms - began_ms < 700_000
+    deadline_ms = cluster.job.spec.progress_deadline_seconds * 1000
+    assert deadline_ms <= cluster.now_ms - began_ms <= deadline_ms + 30_000
+    assert len(created) <= 2 * (deadline_ms / 10_000 + 1), "of each of the two, one in ten seconds"
+    assert (
+        "candidate-1 has not caught up after 600 s, and its last pod ended: SysctlForbidden" in progressing(cluster)[2]
+    )
+
+    cluster.converge()
+    assert set(cluster.pods) == before
+
+
+def test_candidates_that_are_replaced_once_after_the_deadline_of_the_first_ones_go_on() -> None:
+    cluster = _with_candidates()
+    told(cluster, 1)
+    for pod in of(cluster, Component.CANDIDATE):
+        cluster.kill_node(pod)
+    cluster.now_ms += 700_000
+    told(cluster, 60)
+    assert progressing(cluster)[:2] == ("True", "Complete")
