@@ -8,11 +8,12 @@ unavailable; one of the number of lanes to all of them, see `lane_change`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from tandem.manifest import API_VERSION, KIND, ReplicatedStreamJob
-from tandem_operator.actions import Action, Apply, Delete, Emit, SetStatus
+from tandem_operator.actions import Action, Apply, Ask, Delete, Emit, SetStatus
 from tandem_operator.lane_change import count_of_lanes, lanes_step
+from tandem_operator.lane_edits import REQUESTS, edits
 from tandem_operator.lane_requests import lane_requests
 from tandem_operator.lane_seen import LaneSeen, lane_job_name
 from tandem_operator.lane_task import LaneTask, unneeded_tasks
@@ -21,7 +22,6 @@ from tandem_operator.manifests import job_of
 from tandem_operator.observed import TaskSeen
 from tandem_operator.plan.deletion import finalized
 from tandem_operator.plan.events import events_of
-from tandem_operator.plan.objects import holds
 from tandem_operator.plan.status import as_object
 from tandem_operator.resources.names import (
     APPLIED,
@@ -36,9 +36,6 @@ from tandem_operator.resources.names import (
 from tandem_operator.resources.settings import Settings
 from tandem_operator.status import Status, read_status
 from tandem_operator.trim import Body
-
-_REQUESTS: Final = ("savepointNonce",)
-"""Fields of the spec that are requests: `lane_requests` hands them on."""
 
 
 def has_lanes(job: ReplicatedStreamJob, status: Status) -> bool:
@@ -56,7 +53,7 @@ def wanted_lane(body: Body, job: ReplicatedStreamJob, lane: int) -> dict[str, An
 
     When it is deleted, by whatever, its topics and snapshots stay: they go with the whole, see `lanes_end`.
     """
-    spec = {name: value for name, value in body["spec"].items() if name not in _REQUESTS}
+    spec = {name: value for name, value in body["spec"].items() if name not in REQUESTS}
     labels = {NAME: "tandem", MANAGED_BY: MANAGER, LANES_OF: job.name, LANE: str(lane)}
     return stamped(
         {
@@ -169,12 +166,14 @@ def _next(
 
 def _applied(
     body: Body, job: ReplicatedStreamJob, lanes: Mapping[int, LaneSeen], changed: Sequence[int]
-) -> Iterator[Apply]:
+) -> Iterator[Apply | Ask]:
     for lane in changed:
         one = lanes.get(lane)
         thing = next_lane(body, job, lane, one)
         if one is None or not _is_so(thing, one):
             yield Apply(thing, is_new=one is None)
+        if one is not None and one.applied == _stamp(thing) and (edited := edits(thing["spec"], one.spec)):
+            yield Ask(lane_job_name(job.name, lane), one.uid, {"spec": edited})  # an apply leaves what others added
 
 
 def _made(missing: Sequence[int], wanted: Mapping[int, Mapping[str, Any]]) -> Sequence[Emit]:
@@ -185,4 +184,8 @@ def _made(missing: Sequence[int], wanted: Mapping[int, Mapping[str, Any]]) -> Se
 
 def _is_so(wanted: Mapping[str, Any], one: LaneSeen) -> bool:
     """Whether the job of a lane was made so, and is still so: what somebody edits keeps our annotation."""
-    return one.applied == str(wanted["metadata"]["annotations"][APPLIED]) and holds(wanted["spec"], one.spec)
+    return one.applied == _stamp(wanted) and not edits(wanted["spec"], one.spec)
+
+
+def _stamp(wanted: Mapping[str, Any]) -> str:
+    return str(wanted["metadata"]["annotations"][APPLIED])

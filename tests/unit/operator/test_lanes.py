@@ -269,24 +269,6 @@ def test_what_many_lanes_have_to_say_is_cut_to_what_a_condition_may_hold() -> No
     assert max(len(one["message"]) for one in status["conditions"]) == 32_768
 
 
-@pytest.mark.parametrize("edit", [{"suspend": True}, {"replicas": 1}, {"deletionPolicy": "Delete"}], ids=str)
-def test_a_lane_that_somebody_edits_becomes_what_it_was(edit: dict[str, object]) -> None:
-    """The API server has filled in the defaults of the whole."""
-    lanes = Lanes.running(suspend=False, replicas=2)
-    before = lanes.jobs[2]["spec"]
-    lanes.jobs[2] = {**lanes.jobs[2], "spec": {**before, **edit}}
-    assert lanes.passes() == [2]
-    assert lanes.jobs[2]["spec"] == before
-    lanes.says(2)
-    assert lanes.passes() == []
-
-
-def test_what_the_api_server_adds_to_a_lane_and_a_request_to_it_are_no_edits() -> None:
-    lanes = Lanes.running()
-    lanes.jobs[2] = {**lanes.jobs[2], "spec": {**lanes.jobs[2]["spec"], "savepointNonce": 4, "standbys": 0}}
-    assert lanes.passes() == []
-
-
 def test_the_whole_is_not_called_suspended_while_a_lane_still_runs() -> None:
     lanes = Lanes.running()
     lanes.change(suspend=True)

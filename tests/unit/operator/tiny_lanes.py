@@ -38,6 +38,18 @@ def may_follow(new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
     return stores[1] in (None, stores[0]) or is_suspended
 
 
+def merged(there: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
+    """A JSON merge patch: null removes."""
+    found = dict(there)
+    for name, value in patch.items():
+        old = found.pop(name, None)
+        if isinstance(value, Mapping):
+            found[name] = merged(old if isinstance(old, Mapping) else {}, value)
+        elif value is not None:
+            found[name] = value
+    return found
+
+
 @dataclass
 class Lanes:
     """A whole job, and the jobs of its lanes, which the test moves on."""
@@ -46,6 +58,7 @@ class Lanes:
     jobs: dict[int, dict[str, Any]] = field(default_factory=dict)
     events: list[str] = field(default_factory=list)
     asked: list[int] = field(default_factory=list)
+    owned: dict[int, set[str]] = field(default_factory=dict)
 
     def change(self, **spec: Any) -> None:
         metadata = {**self.body["metadata"], "generation": self.body["metadata"]["generation"] + 1}
@@ -74,14 +87,17 @@ class Lanes:
                     old = self.jobs.get(lane, {"metadata": {"generation": 0}})
                     generation = old["metadata"]["generation"] + 1
                     metadata = {**thing["metadata"], "generation": generation, "uid": f"lane-{lane}"}
-                    self.jobs[lane] = {**thing, "metadata": metadata, "status": old.get("status", {})}
+                    added = old.get("spec", {}).keys() - self.owned.get(lane, set())  # by others: an apply leaves that
+                    spec = {**{name: old["spec"][name] for name in added}, **thing["spec"]}
+                    self.owned[lane] = set(thing["spec"])
+                    self.jobs[lane] = {**thing, "metadata": metadata, "spec": spec, "status": old.get("status", {})}
                 case Ask(name, _, change):
                     (lane,) = (lane for lane, one in self.jobs.items() if one["metadata"]["name"] == name)
                     self.asked.append(lane)
                     one = self.jobs[lane]
                     annotations = one["metadata"]["annotations"] | change.get("metadata", {}).get("annotations", {})
                     metadata = {**one["metadata"], "annotations": annotations}
-                    self.jobs[lane] = {**one, "metadata": metadata, "spec": {**one["spec"], **change.get("spec", {})}}
+                    self.jobs[lane] = {**one, "metadata": metadata, "spec": merged(one["spec"], change.get("spec", {}))}
                 case SetStatus(status):
                     self.body = {**self.body, "status": status}
                 case Emit():
