@@ -144,7 +144,13 @@ def test_a_template_uses_only_values_that_are_documented_and_closes_what_it_open
 
 def test_the_schema_knows_every_value() -> None:
     assert list(unknown_to_schema(VALUES, SCHEMA, "")) == []
-    assert SCHEMA["properties"].keys() - {"global"} == VALUES.keys()
+    assert SCHEMA["properties"].keys() - {"global", "enabled"} == VALUES.keys()
+
+
+def test_the_chart_can_be_a_dependency_with_a_condition() -> None:
+    """As `condition: tandem.enabled` of a chart that depends on it: the schema is tried on that value, too. Helm gives
+    `global` to every dependency, and `tags` to none."""
+    assert list(unknown_to_schema({"enabled": True, "global": {}}, SCHEMA, "")) == []
 
 
 def test_the_readme_has_every_value_with_its_default() -> None:
