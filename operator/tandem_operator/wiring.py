@@ -20,6 +20,8 @@ from tandem_operator.store import Key, Store
 
 _FIRST_S: Final = (1.0, 1.0, 2.0, 3.0, 5.0, 8.0, 13.0, 21.0)
 _THEN_S: Final = 30.0
+_CHUNK: Final = 100
+"""So many objects in one answer of a list: all nodes of a large cluster at once, with their images, fill the memory."""
 
 
 class Backoffs:
@@ -111,6 +113,7 @@ def settings() -> kopf.OperatorSettings:
     found.scanning.disabled = True
     found.watching.label_selectors["", "v1", "pods"] = f"{MANAGED_BY}={MANAGER}"
     found.watching.server_timeout = 240
+    found.watching.chunk_size = _CHUNK
     found.watching.connect_timeout = 10.0
     found.networking.request_timeout = 30.0
     found.networking.error_backoffs = Backoffs()

@@ -157,6 +157,10 @@ def test_kopf_never_gives_a_request_up_and_tries_it_at_least_twice_a_minute() ->
     assert next(iter(waits)) == first[0]
 
 
+def test_what_is_listed_comes_in_chunks_so_that_all_nodes_of_a_large_cluster_are_never_in_memory() -> None:
+    assert wiring.settings().watching.chunk_size == 100
+
+
 JOBS = f"/apis/{GROUP}/{VERSION}/namespaces/{{namespace}}/{PLURAL}"
 RESOURCES = {
     "/api/v1": [("pods", "Pod", True), ("namespaces", "Namespace", False), ("events", "Event", True)],
