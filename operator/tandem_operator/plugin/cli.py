@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Annotated, Final, TypeVar
@@ -23,8 +23,9 @@ from tandem.status.page import Page, Verdict, console, fit, show
 from tandem.waiting import Deadline, wait_until
 from tandem_operator.actions import Object
 from tandem_operator.api import Api, ApiError
+from tandem_operator.plugin.lanes import has_lanes, lanes_of, lanes_page
 from tandem_operator.plugin.screen import now_utc, page
-from tandem_operator.resources.names import JOB, PREFIX
+from tandem_operator.resources.names import JOB, LANES_OF, PREFIX
 from tandem_operator.status import Request
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Inspect and control ReplicatedStreamJobs.")
@@ -36,6 +37,8 @@ Context = Annotated[str, typer.Option(help="Of the kubeconfig. Default: the curr
 Timeout = Annotated[float, typer.Option(metavar="SECONDS", help="How long to wait for the operator; 0: not at all")]
 
 _WATCH_EVERY_S: Final = 2.0
+_FOLLOWED: Final = 50
+"""So many containers of a job, or of each of its lanes, `kubectl logs --follow` may follow."""
 _Answer = TypeVar("_Answer")
 
 
@@ -108,8 +111,20 @@ def resume(job: Job, namespace: Namespace = "", context: Context = "") -> None:
 def logs(arguments: typer.Context, job: Job, namespace: Namespace = "", context: Context = "") -> None:
     """The logs of all processes of a job. Further options go to kubectl logs, e.g. --follow --since 5m."""
     scope = [*(["--namespace", namespace] if namespace else []), *(["--context", context] if context else [])]
-    selector = ["--selector", f"{JOB}={job}", "--all-containers", "--prefix", "--max-log-requests", "50"]
+    label, lanes = _label_of_pods(job, namespace, context)
+    most = str(_FOLLOWED * lanes)
+    selector = ["--selector", f"{label}={job}", "--all-containers", "--prefix", "--max-log-requests", most]
     os.execvp("kubectl", ["kubectl", *scope, "logs", *selector, *arguments.args])  # noqa: S606, S607 - the user's own kubectl
+
+
+def _label_of_pods(job: str, namespace: str, context: str) -> tuple[str, int]:
+    """By which label a job's pods are found, and how many lanes it has. One that cannot be read may have pods, too."""
+    api, where = _connect(namespace, context)
+    try:
+        body = api.get(KIND, where, job)
+    except (ApiError, HTTPError):
+        return JOB, 1
+    return (LANES_OF, max(1, lanes_of(body))) if has_lanes(body) else (JOB, 1)
 
 
 def _request(name: str, job: str, value: str, timeout_s: float, namespace: str, context: str) -> None:
@@ -153,12 +168,16 @@ def _change(job: str, change: Object, namespace: str, context: str) -> None:
 
 def _look(api: Api, namespace: str, job: str) -> Page:
     """How the job stands. Raises `ApiError`, `HTTPError`."""
-    return page(api.get(KIND, namespace, job), _pods(api, namespace, job), now_utc())
+    body = api.get(KIND, namespace, job)
+    if not has_lanes(body):
+        return page(body, _pods(api, namespace, {JOB: job}), now_utc())
+    labels = {LANES_OF: job}
+    return lanes_page(body, api.list(KIND, namespace, labels), _pods(api, namespace, labels), now_utc())
 
 
-def _pods(api: Api, namespace: str, job: str) -> Sequence[Object] | None:
+def _pods(api: Api, namespace: str, labels: Mapping[str, str]) -> Sequence[Object] | None:
     try:
-        return api.list("Pod", namespace, {JOB: job})
+        return api.list("Pod", namespace, labels)
     except ApiError as error:
         if error.status == 403:  # who may see jobs may not see pods, perhaps
             return None

@@ -29,20 +29,20 @@ def page(body: Mapping[str, Any], pods: Pods, now: datetime) -> Page:
     """What is shown of a job."""
     metadata, spec = body["metadata"], body.get("spec", {})
     status = Status.model_validate(body.get("status", {}))
-    conditions = {condition.type: condition for condition in status.conditions}
-    age_s = None if status.measured_at is None else (now - datetime.fromisoformat(status.measured_at)).total_seconds()
+    age_s = age_of(status, now)
     engine = (status.engine or "").partition(":")[0]
     return Page(
         job=f"{metadata['namespace']}/{metadata['name']}",
         about=(status.phase or "Pending", engine, status.mode or "", spec.get("delivery", "exactlyOnce")),
-        verdict=_verdict(status, conditions, _not_ready(status, pods), age_s),
+        verdict=verdict_of(status, not_ready(status, pods), age_s),
         table=_members(status),
-        attention=tuple(_see_to(status, metadata.get("generation"), pods)),
+        attention=tuple(see_to(status, metadata.get("generation"), pods)),
         facts=tuple(_facts(status, age_s, now)),
     )
 
 
-def _see_to(status: Status, generation: int | None, pods: Pods) -> Iterator[str]:
+def see_to(status: Status, generation: int | None, pods: Pods) -> Iterator[str]:
+    """What is to be seen to."""
     if status.observed_generation != generation:
         yield "The operator has not looked at the newest spec yet; is it running?"
     if pods is None:
@@ -53,8 +53,8 @@ def _see_to(status: Status, generation: int | None, pods: Pods) -> Iterator[str]
 
 
 def _facts(status: Status, age_s: float | None, now: datetime) -> Iterator[tuple[str, str]]:
-    yield "Published", f"epoch {_or_dash(status.epoch)} by {status.publisher or NONE}"
-    yield "Lag", f"{_or_dash(status.lag)} records that no replica has computed yet"
+    yield "Published", f"epoch {or_dash(status.epoch)} by {status.publisher or NONE}"
+    yield "Lag", f"{or_dash(status.lag)} records that no replica has computed yet"
     yield "Failover", _failover(status, now)
     if status.leader:
         yield "Ordering", f"led by {status.leader}"
@@ -64,9 +64,14 @@ def _facts(status: Status, age_s: float | None, now: datetime) -> Iterator[tuple
     yield "Measured", "never" if age_s is None else f"{duration(age_s)} ago"
 
 
-def _verdict(
-    status: Status, conditions: Mapping[ConditionType, Condition], not_ready: Sequence[str], age_s: float | None
-) -> Verdict:
+def age_of(status: Status, now: datetime) -> float | None:
+    """How old its figures are, in s; None: it has none."""
+    return None if status.measured_at is None else (now - datetime.fromisoformat(status.measured_at)).total_seconds()
+
+
+def verdict_of(status: Status, not_ready: Sequence[str], age_s: float | None) -> Verdict:
+    """Whether the job is safe. `not_ready`: what does not do its work, though the status says so."""
+    conditions = {condition.type: condition for condition in status.conditions}
     if conditions.get("Diverged") is not None and conditions["Diverged"].status == "True":
         return Verdict("unsafe", "NOT SAFE: replicas computed different rows")
     if status.phase == "Suspended":
@@ -84,7 +89,7 @@ def _verdict(
     return Verdict("safe", "Safe: a failure of any one replica is masked")
 
 
-def _not_ready(status: Status, pods: Pods) -> Sequence[str]:
+def not_ready(status: Status, pods: Pods) -> Sequence[str]:
     """Replicas that do their work as the status says, and whose pods are gone or not ready as Kubernetes says."""
     ready = {pod["metadata"]["name"] for pod in pods or () if _is_ready(pod)}
     at_work = [member for member in status.members if member.ready and member.role in ("active", "standby")]
@@ -118,7 +123,7 @@ def _members(status: Status) -> Table:
         behind = NONE if member.lag_records is None else f"{member.lag_records:,} rec"
         role = Text(member.role or NONE, style="bold cyan" if member.name == status.publisher else "")
         names = (member.node or NONE, member.pod or NONE)
-        table.add_row(member.name, role, ready, _or_dash(member.epoch), behind, *names)
+        table.add_row(member.name, role, ready, or_dash(member.epoch), behind, *names)
     return table
 
 
@@ -127,7 +132,8 @@ def _is_trouble(condition: Condition) -> bool:
     return condition.status != ("False" if bad_if_true else "True")
 
 
-def _or_dash(value: int | None) -> str:
+def or_dash(value: int | None) -> str:
+    """A figure; a dash where none is known."""
     return NONE if value is None or value < 0 else f"{value:,}"
 
 
