@@ -3,6 +3,9 @@
 Before the first pass over a job and now and then again; after a watch had to list everything again, which says nothing of
 what was deleted in between; and before a pod is made or taken away. For an operator that was cut off, or paused, comes back
 with the world of then, beside the one that has taken its place: Kubernetes promises no Deployment that there is only one.
+
+No version is named in what is asked: so the answer is never older than the question, and what was known before gives way to
+it even if its version is higher, as after etcd was restored.
 """
 
 from __future__ import annotations
@@ -40,13 +43,13 @@ class CacheRefresher:
             return True
         self.forget(key)
         self._store.stale.discard(key)  # a listing from now on is a doubt again
-        before = self._store.uids(key)
+        known_job, before = self._store.jobs.get(key), self._store.named(key)
         job = await asyncio.to_thread(self._job, key)
         if job is None:
             self._store.drop_job(key, uid)
             self._store.relisted(key, before, ())
             return False
-        self._store.see_job(job, gone=False)
+        self._store.answered(key, known_job, job)
         if job["metadata"]["uid"] != uid:
             return False
         labels = {JOB: key.name, MANAGED_BY: MANAGER}

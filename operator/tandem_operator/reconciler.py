@@ -286,7 +286,7 @@ class Reconciler:
             except ApiError as error:
                 if isinstance(word, SetStatus) and error.status == 404:
                     self._store.drop_job(key, uid)
-                elif isinstance(word, SetStatus) and error.reason == "Conflict":
+                elif isinstance(word, SetStatus) and self._patience.is_conflict(key, error):
                     self._cache_refresher.forget(key)
                 elif not error.is_terminating:
                     first = first or error
@@ -295,6 +295,6 @@ class Reconciler:
     def _saw(self, thing: Object | None) -> None:
         """What the API server answered is newer than what the watches have reported."""
         if thing is not None and thing["kind"] == KIND:
-            self._store.see_job(thing, gone=False)
+            self._patience.agreed(self._store.see_job(thing, gone=False))
         elif thing is not None:
             self._store.see_pod(thing, gone=False)

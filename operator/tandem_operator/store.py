@@ -42,6 +42,17 @@ class Store:
             self.jobs[key] = trim.of_job(body)
         return key
 
+    def answered(self, key: Key, before: Body | None, body: Body) -> None:
+        """The API server itself has answered how a job is. `before`: what was known when it was asked.
+
+        That is taken in even if its version is an older one, as after etcd was restored; not if the watches have meanwhile
+        brought something newer.
+        """
+        if self.jobs.get(key) is before:
+            self.jobs[key] = trim.of_job(body)
+        else:
+            self.see_job(body, gone=False)
+
     def drop_job(self, key: Key, uid: str) -> None:
         """The job with that uid is gone, however that became known; not one that has its name by now."""
         known = self.jobs.get(key)
@@ -70,9 +81,9 @@ class Store:
             pods[metadata["name"]] = trim.of_pod(body)
         return key
 
-    def uids(self, key: Key) -> dict[str, str]:
-        """The pods of a job: name → uid."""
-        return {name: pod["metadata"]["uid"] for name, pod in self._pods.get(key, {}).items()}
+    def named(self, key: Key) -> dict[str, Body]:
+        """The pods of a job by their names."""
+        return dict(self._pods.get(key, {}))
 
     def fingerprint(self, key: Key) -> Fingerprint:
         """What is there of a job: its generation, and its pods, with those that are being deleted marked."""
@@ -80,20 +91,24 @@ class Store:
         pods = ((pod["metadata"]["uid"], "deletionTimestamp" in pod["metadata"]) for pod in self.pods(key))
         return (None if job is None else (job["metadata"]["uid"], job["metadata"].get("generation")), *pods)
 
-    def relisted(self, key: Key, before: Mapping[str, str], bodies: Iterable[Body]) -> None:
-        """The pods of a job were listed; `before`: the `uids` when that began. Of these, those not in the answer are gone.
+    def relisted(self, key: Key, before: Mapping[str, Body], bodies: Iterable[Body]) -> None:
+        """The pods of a job were listed; `before`: those `named` when that began. Those of them not in the answer are gone.
 
-        And those that the watches have meanwhile reported as gone do not come back with an answer that is older.
+        And those that the watches have meanwhile reported as gone do not come back with an answer that is older. Versions
+        are taken as in `answered`.
         """
-        now = self.uids(key)
-        gone_meanwhile = {uid for name, uid in before.items() if now.get(name) != uid}
-        listed = {body["metadata"]["uid"]: body for body in bodies}
+        now = self.named(key)
+        gone_meanwhile = {_uid(pod) for name, pod in before.items() if name not in now or _uid(now[name]) != _uid(pod)}
+        listed = {_uid(body): body for body in bodies}
         for uid, body in listed.items():
-            if uid not in gone_meanwhile:
+            name = body["metadata"]["name"]
+            if name in now and now[name] is before.get(name):
+                self._pods[key][name] = trim.of_pod(body)
+            elif uid not in gone_meanwhile:
                 self.see_pod(body, gone=False)
         pods = self._pods.get(key, {})
-        for name, uid in before.items():
-            if uid not in listed and now.get(name) == uid:
+        for name, pod in before.items():
+            if _uid(pod) not in listed and name in pods and _uid(pods[name]) == _uid(pod):
                 del pods[name]
         if not pods:
             self._pods.pop(key, None)
@@ -120,6 +135,10 @@ class Store:
     def is_lost(self, node: str) -> bool:
         """Whether Kubernetes takes the node for dead. Nodes without a report are taken for alive."""
         return not self._nodes.get(node, True)
+
+
+def _uid(body: Body) -> str:
+    return str(body["metadata"]["uid"])
 
 
 def _is_news(known: Body | None, body: Body) -> bool:

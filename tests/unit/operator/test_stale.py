@@ -7,7 +7,10 @@ import json
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
+from tandem_operator.api import ApiError
+from tandem_operator.patience import PATIENCE
 from tandem_operator.store import Key, Store
 from tandem_operator.wiring import Intake
 from unit.operator.operator_builders import UID, tree
@@ -196,3 +199,35 @@ def test_the_loop_is_woken_for_known_jobs_and_forgets_those_that_are_gone() -> N
     asyncio.run(intake.job_event("DELETED", job))
     assert loop.forgotten == [KEY]
     assert store.jobs == {}
+
+
+def test_after_etcd_was_restored_and_versions_go_back_an_edit_is_seen() -> None:
+    world = staffed()
+    world.watch()
+    world.api.roll_versions_back()
+    other_spec(world, replicas=3)
+    world.watch()  # all of it with versions that are lower than those that are known
+    for _ in range(3):
+        world.passes(301.0)
+
+    assert len(world.api.named("Pod")) == 3
+
+
+def test_a_status_that_is_refused_again_and_again_since_the_job_has_changed_is_logged() -> None:
+    world = staffed()
+    world.api.refuse = lambda verb, *_: ApiError(409, "Conflict", "modified") if verb == "set_status" else None
+    other_spec(world, replicas=3)
+    with capture_logs() as lines:
+        for _ in range(PATIENCE):
+            world.passes(301.0)
+        assert lines == []
+        world.passes(301.0)
+    assert [(line["event"], line["in_a_row"]) for line in lines] == [("status_conflicts", PATIENCE + 1)]
+
+    world.api.refuse = lambda *_: None
+    world.passes(301.0)
+    world.api.refuse = lambda verb, *_: ApiError(409, "Conflict", "modified") if verb == "set_status" else None
+    other_spec(world, replicas=4)
+    with capture_logs() as lines:
+        world.passes(301.0)
+    assert lines == []

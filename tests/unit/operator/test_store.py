@@ -75,24 +75,24 @@ def test_a_pod_that_a_list_does_not_show_any_more_is_forgotten() -> None:
     store = Store()
     store.see_pod(pod("a", 1, "first"), gone=False)
     store.see_pod(pod("b", 2, "second"), gone=False)
-    store.relisted(JOB, store.uids(JOB), [pod("b", 2, "second")])
+    store.relisted(JOB, store.named(JOB), [pod("b", 2, "second")])
 
-    assert list(store.uids(JOB)) == ["b"]
+    assert list(store.named(JOB)) == ["b"]
 
 
 def test_a_pod_that_was_made_while_the_pods_were_listed_stays() -> None:
     store = Store()
-    before = store.uids(JOB)
+    before = store.named(JOB)
     store.see_pod(pod("a", 1), gone=False)
     store.relisted(JOB, before, [])
 
-    assert list(store.uids(JOB)) == ["a"]
+    assert list(store.named(JOB)) == ["a"]
 
 
 def test_a_pod_that_went_while_the_pods_were_listed_does_not_come_back() -> None:
     store = Store()
     store.see_pod(pod("a", 1), gone=False)
-    before = store.uids(JOB)
+    before = store.named(JOB)
     store.see_pod(pod("a", 2), gone=True)
     store.relisted(JOB, before, [pod("a", 1)])
 
@@ -127,3 +127,39 @@ def test_of_a_job_all_is_kept_but_its_manifest_as_a_text() -> None:
     assert (store.jobs[JOB]["spec"], store.jobs[JOB]["status"]) == (told["spec"], told["status"])
     told["spec"]["job"]["name"] = "another"
     assert store.jobs[JOB]["spec"]["job"]["name"] == "identity"
+
+
+def _job(version: int, lanes: int) -> dict[str, Any]:
+    metadata = {"name": JOB.name, "namespace": JOB.namespace, "uid": "u", "resourceVersion": str(version)}
+    return {"metadata": metadata, "spec": {"lanes": lanes}}
+
+
+def test_an_answer_of_the_api_server_itself_outweighs_what_was_known_before_even_in_an_older_version() -> None:
+    """As after etcd was restored: its versions begin again where they were then."""
+    store = Store()
+    store.see_job(_job(120, lanes=1), gone=False)
+    store.see_pod(pod("a", 120, node="n1"), gone=False)
+    store.see_job(_job(90, lanes=2), gone=False)
+    assert store.jobs[JOB]["spec"] == {"lanes": 1}, "what a watch says may be old news"
+
+    store.answered(JOB, store.jobs[JOB], _job(90, lanes=2))
+    store.relisted(JOB, store.named(JOB), [pod("a", 90, node="n2")])
+    assert store.jobs[JOB]["spec"] == {"lanes": 2}
+    assert [one["spec"]["nodeName"] for one in store.pods(JOB)] == ["n2"]
+
+    store.see_job(_job(91, lanes=3), gone=False)
+    assert store.jobs[JOB]["spec"] == {"lanes": 3}
+
+
+def test_an_answer_that_the_watches_have_overtaken_does_not_undo_what_they_brought() -> None:
+    store = Store()
+    store.see_job(_job(9, lanes=1), gone=False)
+    store.see_pod(pod("a", 9, node="n1"), gone=False)
+    job, pods = store.jobs[JOB], store.named(JOB)
+    store.see_job(_job(12, lanes=3), gone=False)
+    store.see_pod(pod("a", 12, node="n3"), gone=False)
+
+    store.answered(JOB, job, _job(10, lanes=2))
+    store.relisted(JOB, pods, [pod("a", 10, node="n2")])
+    assert store.jobs[JOB]["spec"] == {"lanes": 3}
+    assert [one["spec"]["nodeName"] for one in store.pods(JOB)] == ["n3"]
