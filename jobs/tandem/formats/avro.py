@@ -12,6 +12,7 @@ from fastavro import parse_schema, schemaless_reader
 from fastavro.types import Schema
 
 from tandem.formats.avro_defaults import convert_defaults
+from tandem.formats.avro_times import is_time, marked, times_in
 from tandem.formats.avro_types import arrow_type, in_micros, is_decimal
 from tandem.formats.framing import UndecodableError
 from tandem.formats.schemas import RegisteredSchema, SchemaError
@@ -31,8 +32,9 @@ class AvroReader:
         named: dict[str, Any] = {}
         self.read_type: pa.DataType = arrow_type(parsed(schema, named), named)
         self.type: pa.DataType = in_micros(self.read_type)
-        self._reader = plain(schema)
-        self._writers: dict[int, Schema] = {}
+        self._times = _times(schema)
+        self._reader, self._timed_reader = plain(schema), plain(schema, with_times=True)
+        self._writers: dict[int, tuple[Schema, Schema]] = {}
 
     def read(self, writer: RegisteredSchema, payload: bytes) -> Any:
         """A value, of plain Python types; times are numbers. Raises `UndecodableError`."""
@@ -40,18 +42,25 @@ class AvroReader:
             raise UndecodableError(f"its schema {writer.id} is no Avro schema, but of the type {writer.kind}")
         stream = io.BytesIO(payload)
         try:
-            schema = self._writers.get(writer.id)
-            if schema is None:
-                schema = self._writers[writer.id] = plain(writer)
-            value = schemaless_reader(stream, schema, self._reader)
+            schemas = self._writers.get(writer.id)
+            if schemas is None:
+                schemas = self._writers[writer.id] = self._schemas(writer)
+            value = schemaless_reader(stream, *schemas)
         except MemoryError:
             raise  # of this process, not of the record
         except Exception as error:  # of many types, by what is wrong with the bytes
-            said = f"{type(error).__name__}: {error}".rstrip(": ")[:_MOST_WORDS]
+            kind = "" if isinstance(error, UndecodableError) else f"{type(error).__name__}: "
+            said = f"{kind}{error}".rstrip(": ")[:_MOST_WORDS]
             raise UndecodableError(f"it cannot be read by its schema {writer.id} and the reader's: {said}") from error
         if left := len(payload) - stream.tell():
             raise UndecodableError(f"there are {left} bytes behind the value that its schema {writer.id} describes")
         return value
+
+    def _schemas(self, writer: RegisteredSchema) -> tuple[Schema, Schema]:
+        """The writer's and the reader's. The times are looked at only where these have several kinds of them: it costs."""
+        if len(self._times | _times(writer)) < 2:
+            return plain(writer), self._reader
+        return plain(writer, with_times=True), self._timed_reader
 
 
 def parsed(schema: RegisteredSchema, named: dict[str, Any]) -> Any:
@@ -59,13 +68,14 @@ def parsed(schema: RegisteredSchema, named: dict[str, Any]) -> Any:
     return _parsed(schema, named, lambda tree: tree)
 
 
-def plain(schema: RegisteredSchema) -> Schema:
+def plain(schema: RegisteredSchema, with_times: bool = False) -> Schema:
     """The schema by which values are read and written as they lie in bytes: with no logical types but decimals.
 
-    fastavro would make Python's times of them, which end with the year 9999. Raises `SchemaError`.
+    fastavro would make Python's times of them, which end with the year 9999. `with_times`: with those of `avro_times`.
+    Raises `SchemaError`.
     """
     named: dict[str, Any] = {}
-    parsed_schema = _parsed(schema, named, _without_logical_types)
+    parsed_schema = _parsed(schema, named, lambda tree: _without_logical_types(tree, with_times))
     convert_defaults(parsed_schema, named)
     found: Schema = _marked(parsed_schema, named)
     return found
@@ -96,6 +106,18 @@ def _references(schema: RegisteredSchema) -> Iterator[tuple[str, RegisteredSchem
                 yield inner, one
 
 
+def _times(schema: RegisteredSchema) -> set[str]:
+    """The logical types of its times. Raises `SchemaError`."""
+    found: set[str] = set()
+
+    def noted(tree: Any) -> Any:
+        found.update(times_in(tree))
+        return tree
+
+    _parsed(schema, {}, noted)
+    return found
+
+
 def _marked(tree: Any, named: Mapping[str, Any]) -> Any:
     """As fastavro marks a record that it has parsed: other kinds it would parse for each value, and refuse defaults."""
     if isinstance(tree, list):
@@ -103,10 +125,12 @@ def _marked(tree: Any, named: Mapping[str, Any]) -> Any:
     return {**tree, "__fastavro_parsed": True, "__named_schemas": named} if isinstance(tree, dict) else tree
 
 
-def _without_logical_types(tree: Any) -> Any:
+def _without_logical_types(tree: Any, with_times: bool) -> Any:
     if isinstance(tree, list):
-        return [_without_logical_types(one) for one in tree]
+        return [_without_logical_types(one, with_times) for one in tree]
     if not isinstance(tree, Mapping):
         return tree
+    if with_times and is_time(tree):
+        return marked(tree)
     kept = dict(tree) if is_decimal(tree) else {name: one for name, one in tree.items() if name != "logicalType"}
-    return {name: one if name == "default" else _without_logical_types(one) for name, one in kept.items()}
+    return {name: one if name == "default" else _without_logical_types(one, with_times) for name, one in kept.items()}
