@@ -124,7 +124,8 @@ def test_what_cannot_be_decoded_is_a_dead_letter_with_the_true_reason(
     other = avro(registry, f"{topic_prefix}-other", "text", "string")
     job = make_job(orders(topic_prefix), real_time)
     job.start(as_json(job.input))
-    bad = [b'{"id": 1}', b"", good[:3], b"\0" + (2**31 - 7).to_bytes(4) + b"x", good[:-3], good + b"!", other]
+    unknown = [b"\0" + schema_id.to_bytes(4) + b"x" for schema_id in (2**31 - 7, 2**31, 2**32 - 1)]
+    bad = [b'{"id": 1}', b"", good[:3], *unknown, good[:-3], good + b"!", other]
 
     reasons = job.letters(*((None, value) for value in [*bad, good]))
 
@@ -136,6 +137,8 @@ def test_what_cannot_be_decoded_is_a_dead_letter_with_the_true_reason(
             "it is empty",
             "it has 3 bytes, and a zero byte and a schema's id have 5",
             "the schema registry has no schema 2147483641",
+            "the schema registry has no schema 2147483648",
+            "the schema registry has no schema 4294967295",
             "it cannot be read by its schema",
             "there are 1 bytes behind the value",
             "it cannot be read by its schema",

@@ -23,6 +23,8 @@ _AT_ONCE: Final = 16
 _NOT_FOUND: Final = (40401, 40402, 40403)
 """The registry's own codes for a subject, a version and a schema that it has not got. Any other 404 is of something else in
 its place, as a proxy while the registry is away."""
+_LARGEST_ID: Final = 2**31 - 1
+"""A registry's ids are 32-bit numbers with a sign. To a larger one it answers with a 404 that has no such code."""
 
 Wait = Callable[[str], None]
 """Called again and again with what is waited for. Raises when nobody waits any longer."""
@@ -58,11 +60,13 @@ class SchemaRegistry:
     def fetch(self, ids: Collection[int], wait: Wait, most_s: float) -> None:
         """Make sure that these schemas are `known`. While the registry is down, wait for it.
 
-        An id that it did not have is asked for again, not each time; see `UnknownIds`.
+        An id that it did not have is asked for again, not each time; see `UnknownIds`. One that no registry has is not asked
+        for: four bytes of a record that is framed by chance may be any number.
 
         Raises `RegistryTimeoutError` after `most_s`, and what `wait` raises.
         """
-        missing = [one for one in sorted(ids) if one not in self._known and self._unknown.is_due(one)]
+        possible = sorted(one for one in ids if one <= _LARGEST_ID)
+        missing = [one for one in possible if one not in self._known and self._unknown.is_due(one)]
         if not missing:
             return
         deadline, has_waited = Deadline(most_s), False

@@ -84,6 +84,16 @@ def test_an_id_that_the_registry_gets_later_is_known_then(schemas: Known, clock:
     assert found.text == '"int"'
 
 
+@pytest.mark.parametrize("schema_id", [2**31, 2**32 - 1])
+def test_a_number_that_is_no_registrys_id_is_unknown_and_not_asked_for(schemas: Known, schema_id: int) -> None:
+    schemas.is_down = True  # as the answer to such a request is taken
+
+    schemas.fetch([schema_id], unwanted, 10)
+
+    assert schemas.known(schema_id) is None
+    assert schemas.asked == []
+
+
 def test_an_id_that_stays_unknown_is_asked_for_more_and_more_rarely_but_at_least_each_30_s(
     schemas: Known, clock: Clock
 ) -> None:
