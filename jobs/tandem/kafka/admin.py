@@ -22,6 +22,9 @@ _UNREACHED: Final = (KafkaError._TRANSPORT, KafkaError._RESOLVE)
 _REFUSED: Final = (KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED, KafkaError._SSL)
 _PATIENCE: Final = 3
 _ROUND_S: Final = 0.5
+_LONGER: Final = 4
+"""`topics` looks for a refusal after `_ROUND_S`, then after so much more each time: of a large cluster, or over a slow link,
+an answer takes long, and one that comes after its round is lost."""
 
 
 class Admin:
@@ -51,12 +54,12 @@ class Admin:
 
         Raises `ConnectionFailedError`.
         """
-        deadline = time.monotonic() + self.timeout_s
+        deadline, round_s = time.monotonic() + self.timeout_s, _ROUND_S
         self._refused = self._unreached = None
         while True:
             left = deadline - time.monotonic()
             try:
-                return self.client.list_topics(timeout=max(0.01, min(left, _ROUND_S))).topics
+                return self.client.list_topics(timeout=max(0.01, left if left < _LONGER * round_s else round_s)).topics
             except KafkaException as error:
                 self._client.poll(0)
                 if self._refused is not None:
@@ -64,7 +67,8 @@ class Admin:
                         f"Kafka at {self._servers} refused the connection: {self._refused.str()}. Check security.protocol "
                         "and the credentials in spec.kafka.properties and spec.kafka.secretProperties"
                     ) from error
-                if left <= _ROUND_S:
+                round_s *= _LONGER
+                if time.monotonic() >= deadline:
                     self.not_answered()
                     reason = without_times((self._unreached or error.args[0]).str())
                     raise ConnectionFailedError(
