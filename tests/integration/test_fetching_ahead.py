@@ -128,7 +128,7 @@ def make_reading(
     kafka: KafkaBroker, topic_prefix: str, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[..., Reading]]:
     """With one consumer to the end, so that no other one reads what the first has left paused."""
-    monkeypatch.setattr(fetch, "_SILENCE_S", 2 * EPOCH_S)
+    monkeypatch.setattr(fetch, "SILENCE_S", 2 * EPOCH_S)
     made: list[Reading] = []
 
     def make(isolation_level: str = "read_committed") -> Reading:
@@ -223,8 +223,8 @@ def test_transactions_are_read_to_their_ends_after_a_pause(
 def test_a_consumer_that_takes_the_place_of_a_silent_one_holds_no_more(
     make_reading: Callable[..., Reading], counted: type[Counted], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fetch, "_SILENCE_S", 0.3)
-    monkeypatch.setattr(fetch, "_MOST_SILENCE_S", 0.3)
+    monkeypatch.setattr(fetch, "SILENCE_S", 0.3)
+    monkeypatch.setattr(fetch, "MOST_SILENCE_S", 0.3)
     reading = make_reading()
     long, slow = numbers(200_000), numbers(3)
     reading.write(LONG, long)

@@ -74,7 +74,7 @@ def test_a_tail_goes_on_where_it_was(connection: KafkaConnection, topic: str, mo
 def test_an_epoch_is_fetched_whole(connection: KafkaConnection, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
     consumers = Forgetful(Consumer)
     monkeypatch.setattr(fetch, "Consumer", consumers)
-    monkeypatch.setattr(fetch, "_SILENCE_S", 0.5)
+    monkeypatch.setattr(fetch, "SILENCE_S", 0.5)
     write(connection, topic, b"0", b"1", b"2")
     at = TopicPartition(topic, 0)
     reader = InputReader(connection, "read_committed")

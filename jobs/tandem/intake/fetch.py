@@ -15,6 +15,7 @@ from tandem.intake.held_input import HeldInput, unread_in_words
 from tandem.kafka.batches import OnThrottled, no_matter, throttle_cb
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import LostInputError, ReadTimeoutError
+from tandem.kafka.fetch_watch import MOST_SILENCE_S, SILENCE_S, FetchWatch
 from tandem.kafka.patience import Denied, is_denied
 from tandem.kafka.prefetch import Pausing, Share
 from tandem.kafka.tail import check_readable, may_come_back
@@ -26,10 +27,6 @@ _log = get_logger(__name__)
 
 _BATCH = 1_000
 """Few enough that large headers, which librdkafka does not count, are noticed before many of them are held."""
-_SILENCE_S = 5.0
-"""Records that are there come at once; while none came for so long, another client is tried (see `BrokerWatch`). The next
-one is given twice the time: an answer that a slow link or a quota holds back would never come whole."""
-_MOST_SILENCE_S = 40.0
 _PATIENCE_S = 120.0
 """The longest time without a record, or the end, of a partition that is waited for."""
 
@@ -128,6 +125,7 @@ class InputReader:
         self._isolation_level = isolation_level
         self._share = Share.of(1)
         self._made: Consumer | None = None
+        self._watch = FetchWatch()
         self._pausing = Pausing(1.0)
         self._inputs: dict[TopicPartition, HeldInput] = {}
         self._denied = Denied()
@@ -148,7 +146,7 @@ class InputReader:
         for tp, end in ends.items():
             self._inputs[tp].want(end)
         begun = heard = moved = time.monotonic()
-        silence_s = _SILENCE_S
+        silence_s = SILENCE_S
         waiting = {tp for tp, end in ends.items() if self._inputs[tp].fetched_to < end}
         while waiting:
             self._denied.check()
@@ -164,12 +162,15 @@ class InputReader:
                 raise ReadTimeoutError(unread_in_words(waiting, ends, f"no record came for {_PATIENCE_S:.0f} s"))
             if waiting and now - begun > timeout_s:
                 raise ReadTimeoutError(unread_in_words(waiting, ends, f"not all records came within {timeout_s:.0f} s"))
-            if messages:
+            if messages or self._watch.got_on():
                 heard = now
             elif waiting and now - heard > silence_s:
-                self._connect_anew(waiting)
-                silence_s = min(2 * silence_s, _MOST_SILENCE_S)
+                _log.warning("input_silent", inputs=[f"{tp.topic}/{tp.partition}" for tp in sorted(waiting)])
+                self._connect_anew(is_watched=True)
+                silence_s = min(2 * silence_s, MOST_SILENCE_S)
                 heard = time.monotonic()  # to connect takes a while
+        if self._watch.is_on:
+            self._connect_anew(is_watched=False)  # it is not polled before the next epoch
         return [(tp, self._inputs[tp].hand_out()) for tp in ends]
 
     def close(self) -> None:
@@ -182,7 +183,8 @@ class InputReader:
         """Made when it is known how many partitions share the memory."""
         if self._made is None:
             settings = self._connection.consumer(self._isolation_level)
-            self._made = Consumer(self._share.settings | settings | self._share.queue | self._callbacks)
+            callbacks = self._callbacks | self._watch.settings
+            self._made = Consumer(self._share.settings | settings | self._share.queue | callbacks)
         return self._made
 
     def _add(self, starts: Offsets, ends: Offsets) -> None:
@@ -194,16 +196,20 @@ class InputReader:
             self._consumer.incremental_assign([KafkaTopicPartition(*tp, position) for tp, position in new.items()])
 
     def _sum_of_places(self, places: Iterable[TopicPartition]) -> int:
-        return sum(self._inputs[tp].fetched_to for tp in places)
+        return sum(max(self._inputs[tp].fetched_to, self._watch.furthest(tp)) for tp in places)
 
     def _pause_full(self) -> None:
         fullness = {tp: one.fullness(self._share) for tp, one in self._inputs.items() if one.ahead}
         self._pausing.changes(fullness).carry_out(self._consumer)
 
-    def _connect_anew(self, waiting: set[TopicPartition]) -> None:
-        _log.warning("input_silent", inputs=[f"{tp.topic}/{tp.partition}" for tp in sorted(waiting)])
+    def _connect_anew(self, is_watched: bool) -> None:
+        """With another client, which goes on behind what this one has handed out or skipped."""
+        for one in self._consumer.position([KafkaTopicPartition(*tp) for tp in self._inputs]):
+            held = self._inputs[TopicPartition(one.topic, one.partition)]
+            held.fetched_to = max(held.fetched_to, one.offset)
         self.close()
         self._made, self._pausing = None, Pausing(1.0)
+        self._watch.begin(is_watched)
         learn(self._consumer, {tp.topic for tp in self._inputs})
         self._consumer.assign([KafkaTopicPartition(*tp, one.fetched_to) for tp, one in self._inputs.items()])
 

@@ -13,6 +13,7 @@ from confluent_kafka import TopicPartition as KafkaTopicPartition
 
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import LostInputError
+from tandem.kafka.fetch_watch import MOST_SILENCE_S, SILENCE_S, FetchWatch
 from tandem.kafka.patience import AGAIN_S, Denied, is_absence, is_denied
 from tandem.kafka.prefetch import Pausing, Share
 from tandem.kafka.tail import check_readable, may_come_back
@@ -32,7 +33,6 @@ _EPOCHS_AHEAD, _EACH_AHEAD = 20, 2
 """A partition is paused only when so much is counted, while others are waited for: what librdkafka holds is lost by that.
 In epochs: of all partitions together, but so many of each."""
 _WAIT_S = 0.01
-_SILENCE_S = 5.0
 _UNUSED_MS = 2_000.0
 
 
@@ -127,7 +127,7 @@ class InputSizes:
 
 
 class _Waited(NamedTuple):
-    """Since when nothing comes of a partition, which is counted to `to`."""
+    """Since when nothing comes of a partition, which is counted to `to`, or known to be skipped to there."""
 
     since_s: float
     to: int
@@ -140,6 +140,8 @@ class _Reader:
         self._connection, self._level = connection.silent, level  # not polled while it rests
         self._max_bytes, self._max_records = max_bytes, max_records
         self._consumer: Consumer | None = None
+        self._watch = FetchWatch()
+        self._silence_s = SILENCE_S
         self._pausing = Pausing(1.0)
         self._inputs: dict[TopicPartition, Counted] = {}
         self._denied = Denied()
@@ -169,12 +171,16 @@ class _Reader:
         """Connect again if nothing comes of what is waited for; what is not waited for may well be silent."""
         before, self._waited = self._waited, {}
         for tp in waiting:
-            known, to = before.get(tp), self._inputs[tp].to
+            known, to = before.get(tp), max(self._inputs[tp].to, self._watch.place(tp))
             self._waited[tp] = known if known is not None and known.to == to else _Waited(now, to)
         self._denied.check({tp.topic: one.since_s for tp, one in self._waited.items()})
-        if silent := [tp for tp, one in self._waited.items() if now - max(one.since_s, self._made_s) > _SILENCE_S]:
+        if not self._waited:
+            self._silence_s = SILENCE_S
+        if silent := [tp for tp, one in self._waited.items() if now - max(one.since_s, self._made_s) > self._silence_s]:
             _log.warning("input_silent", inputs=[f"{tp.topic}/{tp.partition}" for tp in sorted(silent)], who="orderer")
+            self._silence_s = min(2 * self._silence_s, MOST_SILENCE_S)
             self.close()
+            self._watch.begin(is_on=True)
 
     def follow(self, starts: Mapping[TopicPartition, int]) -> Consumer:
         """Count from `starts` on; the consumer that reads."""
@@ -208,7 +214,12 @@ class _Reader:
         return True
 
     def rest(self) -> None:
-        """Forget what was counted; the consumer stays connected."""
+        """Forget what was counted; the consumer stays connected, unless it is watched: it is not polled while it rests."""
+        if self._watch.is_on:
+            self.close()
+        self._forget()
+
+    def _forget(self) -> None:
         if self._inputs and self._consumer is not None:
             self._pausing.changes({}).carry_out(self._consumer)  # it would stay paused when it is assigned again
             self._consumer.unassign()
@@ -220,6 +231,7 @@ class _Reader:
         if self._consumer is not None:
             self._consumer.close()
         self._consumer = None
+        self._watch.begin(is_on=False)
 
     def _is_ahead(self, tp: TopicPartition) -> bool:
         """Whether an epoch could be made of what is counted of one partition alone."""
@@ -229,11 +241,12 @@ class _Reader:
     def _following(self, starts: Mapping[TopicPartition, int]) -> Consumer:
         """The consumer, assigned to all of `starts`; one that others have overtaken goes on where they are."""
         if any(tp in self._inputs and start > self._inputs[tp].to for tp, start in starts.items()):
-            self.rest()
+            self._forget()
         new = {tp: start for tp, start in starts.items() if tp not in self._inputs}
         if self._consumer is None:
             share = Share.of(len(starts), _QUEUE_KIB, min(self._max_records, 20_000))
-            self._consumer = Consumer(share.settings | self._connection.consumer(self._level) | share.queue)
+            settings = share.settings | self._connection.consumer(self._level) | share.queue
+            self._consumer = Consumer(settings | self._watch.settings)
             self._made_s = time.monotonic()
         if new:
             learn(self._consumer, {tp.topic for tp in new})

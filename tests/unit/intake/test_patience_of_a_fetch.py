@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from math import inf
@@ -29,7 +30,12 @@ class Clock:
 
 
 class Slow:
-    """Consumers that bring the `messages` of a world, one for each poll that lasts `each_s`."""
+    """Consumers that bring the `messages` of a world, one for each poll that lasts `each_s`.
+
+    `skips` : how many records of aborted transactions each goes past meanwhile, up to `skips_to`; `at`: where it is.
+    """
+
+    skips, skips_to, at = 0, 1_000_000, 0
 
     def __init__(self, clock: Clock, messages: Iterator[Message], each_s: float) -> None:
         self.clock, self.messages, self.each_s = clock, messages, each_s
@@ -39,13 +45,20 @@ class Slow:
     def __call__(self, settings: dict[str, Any]) -> Slow:
         self.made_at.append(self.clock.now_s)
         self.settings = settings
+        self.at = 0
         return self
+
+    def position(self, partitions: list[Any]) -> list[Any]:
+        return partitions  # none of which has an offset
 
     def consume(self, _count: int, _timeout_s: float) -> list[Message]:
         return []
 
     def poll(self, _timeout_s: float) -> Message | None:
         self.clock.now_s += self.each_s
+        self.at = min(self.at + self.skips, self.skips_to)
+        if "stats_cb" in self.settings:
+            self.settings["stats_cb"](json.dumps({"topics": {"in": {"partitions": {"0": {"next_offset": self.at}}}}}))
         return next(self.messages, None)
 
     def ignore(self, *_given: Any) -> None:
@@ -149,6 +162,26 @@ def test_each_client_is_given_more_time_than_the_one_before(make_world: MakeWorl
 
     times = world.made_at
     assert [round(later - before) for before, later in pairwise(times)] == [6, 11, 21, 41, 41]
+
+
+def test_a_client_that_skips_aborted_records_is_not_silent_however_long_it_takes(make_world: MakeWorld) -> None:
+    world = make_world([*([None] * 1_000), record(100_000)], 1.0)
+    world.skips = 10
+
+    assert fetched({HERE: 100_001}) == [1]
+    assert len(world.made_at) == 3, (
+        "the first, one that is watched, and one that need not be polled till the next epoch"
+    )
+    assert "stats_cb" not in world.settings
+
+
+def test_the_same_records_skipped_again_are_no_progress(make_world: MakeWorld) -> None:
+    """Behind them, a transaction may be open for ever."""
+    world = make_world([], 1.0)
+    world.skips, world.skips_to = 10, 100
+
+    with pytest.raises(ReadTimeoutError, match="no record came for 120 s of input in/0"):
+        fetched({HERE: 100_001})
 
 
 def test_who_wants_to_know_hears_that_a_broker_holds_the_consumer_back(make_world: MakeWorld) -> None:

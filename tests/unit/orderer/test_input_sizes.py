@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
-from dataclasses import dataclass
-from typing import Any
-
 import pytest
 
 from tandem.kafka import patience
@@ -15,6 +11,7 @@ from tandem.orderer import sizes as module
 from tandem.orderer.counted import Counted, sizes_before
 from tandem.orderer.sizes import InputSizes
 from tandem.protocol.values import Offsets, TopicPartition
+from unit.orderer.fake_inputs import Error, FakeConsumer, Message, Now
 
 A, B = TopicPartition("in", 0), TopicPartition("in", 1)
 
@@ -54,92 +51,13 @@ def test_an_input_is_silent_only_since_something_of_it_is_waited_for(
     nowhere: KafkaConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing is heard of an empty input for hours: that is no reason to connect again."""
-    monkeypatch.setattr("tandem.orderer.sizes._SILENCE_S", 0.0)
+    monkeypatch.setattr("tandem.orderer.sizes.SILENCE_S", 0.0)
     sizes = InputSizes(nowhere, {"in": "read_committed"}, 1_000, 10)
     sizes.follow(at(0, 0), (A, B), 0.0)
     for followed in ({A: 0, B: 0}, {}):  # it is connected again by the second: nothing came since the first
         assert sizes.bounded(at(0, 0), at(1, 0), 0, 0.0) == at(0, 0)
         assert sizes.read_to() == followed
     sizes.close()
-
-
-@dataclass
-class Error:
-    """Of a partition, as a consumer gives it."""
-
-    number: int
-
-    def code(self) -> int:
-        return self.number
-
-    def fatal(self) -> bool:
-        return False
-
-
-@dataclass
-class Message:
-    place: TopicPartition
-    at: int = 0
-    failed: Error | None = None
-
-    def __len__(self) -> int:
-        return 0
-
-    def topic(self) -> str:
-        return self.place.topic
-
-    def partition(self) -> int:
-        return self.place.partition
-
-    def offset(self) -> int:
-        return self.at
-
-    def error(self) -> Error | None:
-        return self.failed
-
-    def key(self) -> None: ...
-
-    def value(self) -> None: ...
-
-    def headers(self) -> None: ...
-
-
-class FakeConsumer:
-    """Gives what the test puts into `coming`; one is made each time that the reader connects."""
-
-    made: list[FakeConsumer]
-
-    def __init__(self, _settings: object) -> None:
-        self.coming: deque[Message] = deque()
-        self.paused: set[tuple[str, int]] = set()
-        self.made.append(self)
-
-    def consume(self, most: int, _timeout_s: float) -> list[Message]:
-        return [self.coming.popleft() for _ in range(min(most, len(self.coming)))]
-
-    def poll(self, _timeout_s: float) -> Message | None:
-        return self.coming.popleft() if self.coming else None
-
-    def pause(self, these: list[Any]) -> None:
-        self.paused |= {(one.topic, one.partition) for one in these}
-
-    def resume(self, these: list[Any]) -> None:
-        self.paused -= {(one.topic, one.partition) for one in these}
-
-    def incremental_assign(self, _these: list[Any]) -> None: ...
-
-    def unassign(self) -> None: ...
-
-    def close(self) -> None: ...
-
-
-class Now:
-    def __init__(self) -> None:
-        self.s = 1_000.0
-
-    def monotonic(self) -> float:
-        self.s += 0.004  # so that a wait ends
-        return self.s
 
 
 @pytest.fixture
