@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 import pyarrow as pa
@@ -12,12 +12,15 @@ from fastavro import parse_schema, schemaless_reader
 from fastavro.types import Schema
 
 from tandem.formats.avro_defaults import convert_defaults
+from tandem.formats.avro_depth import check_depth, refers_to_itself
 from tandem.formats.avro_times import is_time, marked, times_in
 from tandem.formats.avro_types import arrow_type, in_micros, is_decimal
 from tandem.formats.framing import UndecodableError
 from tandem.formats.schemas import RegisteredSchema, SchemaError
 
 _MOST_WORDS: Final = 300
+
+Check = Callable[[bytes], None]
 
 
 class AvroReader:
@@ -34,7 +37,7 @@ class AvroReader:
         self.type: pa.DataType = in_micros(self.read_type)
         self._times = _times(schema)
         self._reader, self._timed_reader = plain(schema), plain(schema, with_times=True)
-        self._writers: dict[int, tuple[Schema, Schema]] = {}
+        self._writers: dict[int, tuple[Schema, Schema, Check]] = {}
 
     def read(self, writer: RegisteredSchema, payload: bytes) -> Any:
         """A value, of plain Python types; times are numbers. Raises `UndecodableError`."""
@@ -42,10 +45,12 @@ class AvroReader:
             raise UndecodableError(f"its schema {writer.id} is no Avro schema, but of the type {writer.kind}")
         stream = io.BytesIO(payload)
         try:
-            schemas = self._writers.get(writer.id)
-            if schemas is None:
-                schemas = self._writers[writer.id] = self._schemas(writer)
-            value = schemaless_reader(stream, *schemas)
+            known = self._writers.get(writer.id)
+            if known is None:
+                known = self._writers[writer.id] = (*self._schemas(writer), _check_of(writer))
+            schema, reader, check = known
+            check(payload)
+            value = schemaless_reader(stream, schema, reader)
         except MemoryError:
             raise  # of this process, not of the record
         except Exception as error:  # of many types, by what is wrong with the bytes
@@ -104,6 +109,15 @@ def _references(schema: RegisteredSchema) -> Iterator[tuple[str, RegisteredSchem
             if inner not in seen:
                 seen.add(inner)
                 yield inner, one
+
+
+def _check_of(writer: RegisteredSchema) -> Check:
+    """What looks at a payload before it is read. Raises `SchemaError`."""
+    named: dict[str, Any] = {}
+    tree = parsed(writer, named)
+    if not refers_to_itself(tree, named):
+        return lambda _: None
+    return lambda payload: check_depth(tree, named, payload)
 
 
 def _times(schema: RegisteredSchema) -> set[str]:
