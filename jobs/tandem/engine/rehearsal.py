@@ -13,7 +13,8 @@ from tandem.checkpoint.position import EnginePosition
 from tandem.engine.faults import any_fault, job_fault, record_fault
 from tandem.engine.prepared import PreparedJob
 from tandem.engine.query import GivenUpError
-from tandem.intake.fetch import EpochFetcher, Fetched
+from tandem.intake.fetch import Fetched
+from tandem.intake.fetcher import EpochFetcher
 from tandem.kafka.errors import ReadTimeoutError
 from tandem.protocol.values import EpochRange
 

@@ -29,7 +29,8 @@ from tandem.engine.repeated import MOST_TRIES, FailedEpochs
 from tandem.engine.shared_state import state_behind_watermark, stateful_operators
 from tandem.engine.trial import TrialError, Trials
 from tandem.engine.warm_up import WarmUp
-from tandem.intake.fetch import EpochFetcher, Epochs, Fetched
+from tandem.intake.fetch import Epochs, Fetched
+from tandem.intake.fetcher import EpochFetcher
 from tandem.intake.parsing import Counts, EpochRecords
 from tandem.jobapi.errors import JobError
 from tandem.jobapi.job import in_a_line

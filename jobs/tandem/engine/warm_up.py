@@ -18,7 +18,8 @@ from tandem.engine.faults import any_fault
 from tandem.engine.memory import EpochSize
 from tandem.engine.prepared import PreparedJob
 from tandem.engine.query import GivenUpError
-from tandem.intake.fetch import EpochFetcher, Fetched
+from tandem.intake.fetch import Fetched
+from tandem.intake.fetcher import EpochFetcher
 from tandem.logs import get_logger
 
 _log = get_logger(__name__)

@@ -1,11 +1,11 @@
-"""Fetching an epoch: the next accepted cut, and exactly the records between its positions."""
+"""Fetching an epoch: what it gives, what says which it is, and reading exactly the records between two positions."""
 
 import hashlib
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Protocol
+from typing import Final, Protocol
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as KafkaTopicPartition
@@ -25,10 +25,12 @@ from tandem.protocol.values import Answers, EpochRange, Offsets, TopicPartition
 
 _log = get_logger(__name__)
 
-_BATCH = 1_000
+_BATCH: Final = 1_000
 """Few enough that large headers, which librdkafka does not count, are noticed before many of them are held."""
-_PATIENCE_S = 120.0
+_PATIENCE_S: Final = 120.0
 """The longest time without a record, or the end, of a partition that is waited for."""
+_REST_S: Final = 10.0
+"""After so long without an epoch a consumer is watched no more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +128,8 @@ class InputReader:
         self._share = Share.of(1)
         self._made: Consumer | None = None
         self._watch = FetchWatch()
+        self._silence_s = SILENCE_S
+        self._used_s = 0.0
         self._pausing = Pausing(1.0)
         self._inputs: dict[TopicPartition, HeldInput] = {}
         self._denied = Denied()
@@ -146,7 +150,6 @@ class InputReader:
         for tp, end in ends.items():
             self._inputs[tp].want(end)
         begun = heard = moved = time.monotonic()
-        silence_s = SILENCE_S
         waiting = {tp for tp, end in ends.items() if self._inputs[tp].fetched_to < end}
         while waiting:
             self._denied.check()
@@ -164,14 +167,19 @@ class InputReader:
                 raise ReadTimeoutError(unread_in_words(waiting, ends, f"not all records came within {timeout_s:.0f} s"))
             if messages or self._watch.got_on():
                 heard = now
-            elif waiting and now - heard > silence_s:
+            elif waiting and now - heard > self._silence_s:
                 _log.warning("input_silent", inputs=[f"{tp.topic}/{tp.partition}" for tp in sorted(waiting)])
                 self._connect_anew(is_watched=True)
-                silence_s = min(2 * silence_s, MOST_SILENCE_S)
+                self._silence_s = min(2 * self._silence_s, MOST_SILENCE_S)
                 heard = time.monotonic()  # to connect takes a while
-        if self._watch.is_on:
-            self._connect_anew(is_watched=False)  # it is not polled before the next epoch
+        self._used_s = time.monotonic()
         return [(tp, self._inputs[tp].hand_out()) for tp in ends]
+
+    def rest(self) -> None:
+        """No epoch is there to be fetched: a watched consumer gives way, since nobody polls it now."""
+        if self._watch.is_on and time.monotonic() - self._used_s > _REST_S:
+            self._connect_anew(is_watched=False)
+            self._silence_s = SILENCE_S
 
     def close(self) -> None:
         """Close the consumer."""
@@ -241,57 +249,3 @@ class InputReader:
             self._denied.add(tp.topic)
         elif error.fatal() or not may_come_back(error):
             raise KafkaException(error)
-
-
-class EpochFetcher:
-    """Fetches epoch after epoch.
-
-    `isolation` : input topic → isolation level.
-    `cuts` : stands at the position to go on from.
-    `on_throttled` : called when a broker holds a consumer back.
-    """
-
-    def __init__(
-        self,
-        connection: KafkaConnection,
-        isolation: Mapping[str, str],
-        cuts: Cuts,
-        on_throttled: OnThrottled = no_matter,
-    ) -> None:
-        self.cuts = cuts
-        """Gives the epochs, and the answers to the questions about the one fetched last."""
-        self._isolation = dict(isolation)
-        self._readers = {
-            level: InputReader(connection, level, on_throttled) for level in sorted(set(isolation.values()))
-        }
-
-    @property
-    def position(self) -> EnginePosition:
-        """Behind the epoch fetched last."""
-        return self.cuts.position
-
-    def next_cut(self, timeout_s: float) -> EpochRange | None:
-        """The epoch to fetch next; None if it is not cut within `timeout_s`."""
-        return self.cuts.next(timeout_s)
-
-    def fetch(self, epoch: EpochRange, timeout_s: float = inf) -> Fetched:
-        """The records of the epoch that `next_cut` gave. `timeout_s`: as for `InputReader.fetch`.
-
-        Raises `LostInputError`, `ReadTimeoutError`.
-        """
-        records = [
-            pair
-            for level, reader in self._readers.items()
-            for pair in reader.fetch(self._of(level, epoch.starts), self._of(level, epoch.ends), timeout_s)
-        ]
-        self.cuts.taken(epoch)
-        return Fetched(epoch, tuple(sorted(records, key=lambda pair: pair[0])))
-
-    def close(self) -> None:
-        """Close all consumers."""
-        self.cuts.close()
-        for reader in self._readers.values():
-            reader.close()
-
-    def _of(self, level: str, positions: Offsets) -> Offsets:
-        return Offsets((tp, offset) for tp, offset in positions.items() if self._isolation[tp.topic] == level)

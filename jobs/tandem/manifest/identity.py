@@ -18,6 +18,9 @@ STATE_FORMAT: Final = "2"
 _ROW_ORDER: Final = "2"
 """Raised whenever a new Tandem publishes the rows of a job with several tasks in another order than an older one."""
 
+_AVRO_TIMES: Final = "2"
+"""Raised whenever a new Tandem makes other rows of the same Avro records than an older one."""
+
 _PACKAGES: Final = ("pyspark", "pyarrow", "numpy", "pandas")
 
 MODULE: Final = "the module "
@@ -110,6 +113,7 @@ def _identity(manifest: Manifest, code: bytes | None, versions: Mapping[str, str
         "versions": dict(installed_versions() if versions is None else versions),
         **_settings(manifest),
         **_codecs(manifest),
+        **_decoding(manifest),
     }
 
 
@@ -143,6 +147,11 @@ def _codecs(manifest: Manifest) -> dict[str, Any]:
     streams: list[SourceSpec | SinkSpec] = [*manifest.spec.sources, *manifest.spec.sinks]
     used = {form for one in streams for form in (one.format, one.key_format)} & _CODECS.keys()
     return {"codecs": {_CODECS[form]: version(_CODECS[form]) for form in sorted(used)}} if used else {}
+
+
+def _decoding(manifest: Manifest) -> dict[str, str]:
+    is_avro = any("avro" in (source.format, source.key_format) for source in manifest.spec.sources)
+    return {"avroTimes": _AVRO_TIMES} if is_avro else {}
 
 
 def _source(source: SourceSpec) -> dict[str, Any]:

@@ -224,6 +224,7 @@ class _Reader:
             self._pausing.changes({}).carry_out(self._consumer)  # it would stay paused when it is assigned again
             self._consumer.unassign()
         self._inputs, self._waited = {}, {}
+        self._watch.begin(self._watch.is_on)  # places of before say nothing of what is assigned next
 
     def close(self) -> None:
         """Close the consumer; the next count makes another one."""

@@ -21,7 +21,7 @@ from tandem.core.failovers import Failovers
 from tandem.core.replica import ReplicaCore
 from tandem.core.settings import ReplicaSettings
 from tandem.engine.facts import functions_in
-from tandem.intake.fetch import EpochFetcher
+from tandem.intake.fetcher import EpochFetcher
 from tandem.jobapi.errors import EpochError
 from tandem.kafka.fencing import Fencer
 from tandem.logs import get_logger

@@ -27,6 +27,7 @@ _WORDS = {
     "rowOrder": "the order of an epoch's rows (with spec.spark.parallelism over 1, it was another one in earlier Tandems)",
     "conf": "spec.spark.conf (settings spark.sql.*)",
     "codecs": "the versions of fastavro or protobuf",
+    "avroTimes": "how times of Avro records become rows (earlier Tandems took the reader's unit for the writer's)",
     "timeZone": "spec.spark.conf[spark.sql.session.timeZone] (earlier versions of Tandem computed in UTC all the same)",
 }
 

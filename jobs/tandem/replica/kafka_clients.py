@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from tandem.checkpoint.position import EnginePosition
-from tandem.intake.fetch import EpochFetcher
+from tandem.intake.fetcher import EpochFetcher
 from tandem.kafka.batches import MakeLimits, OnThrottled
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.epoch_producer import EpochProducer

@@ -169,9 +169,25 @@ def test_a_client_that_skips_aborted_records_is_not_silent_however_long_it_takes
     world.skips = 10
 
     assert fetched({HERE: 100_001}) == [1]
-    assert len(world.made_at) == 3, (
-        "the first, one that is watched, and one that need not be polled till the next epoch"
-    )
+    assert len(world.made_at) == 2
+    assert "stats_cb" in world.settings
+
+
+def test_a_client_that_follows_a_silent_one_stays_while_epochs_come_and_has_the_same_time(
+    make_world: MakeWorld,
+) -> None:
+    """What it holds for the next epoch, and an answer on its way, would be lost with it."""
+    world = make_world([None, record(0), record(1), record(2)], 6.0)
+    reader = InputReader(KafkaConnection({"bootstrap.servers": "nobody:9092"}), "read_committed")
+
+    for start in range(3):
+        reader.fetch(Offsets({HERE: start}), Offsets({HERE: start + 1}))
+        reader.rest()
+
+    assert len(world.made_at) == 2
+    world.clock.now_s += 11
+    reader.rest()
+    assert len(world.made_at) == 3
     assert "stats_cb" not in world.settings
 
 

@@ -113,6 +113,13 @@ def test_the_order_of_rows_is_a_part_of_jobs_with_several_tasks_only(write: Writ
     assert several.keys() - one.keys() == {"rowOrder"}
 
 
+def test_how_times_are_decoded_is_a_part_of_jobs_that_read_avro_only(write: Writer) -> None:
+    raw = config_parts(load(write()))
+    avro = "topics: [weather]\n      format: avro\n  schemaRegistry: {url: http://registry}"
+
+    assert config_parts(load(write(("topics: [weather]", avro)))).keys() - raw.keys() == {"avroTimes", "codecs"}
+
+
 def test_how_far_barriers_are_apart_does_not_count(write: Writer) -> None:
     often = "engine: realTime\n  takeOver: {}", "mode: leader\n    barrierInterval: 1s"
 
