@@ -115,9 +115,8 @@ def _look(screen: Screen, new: Manifest, run_directory: Path | None) -> _Lane:
             to_change = how_to_change(before, to_stop)
             raise RefusedError(f"an upgrade cannot change spec.lanes, which is {new.spec.lanes}. {to_change}")
         with screen.doing("Looking for what has changed …"):
-            plan = check_way_back(running, old, accepted, to_stop)
-            change = what_has_changed(new, accepted, plan if new.path.resolve() == old.path.resolve() else None)
-            return _Lane(new, old, directory, observed, accepted, change)
+            check_way_back(running, old, accepted, to_stop)
+            return _Lane(new, old, directory, observed, accepted, what_has_changed(new, accepted))
     except (UpgradeError, RefusedError, CodeNotFoundError) as error:
         _leave(screen, error, ())
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tandem.engine.users_code import is_installed, is_users_file
-from tandem.jobapi.frozen_code import sources
+from tandem.jobapi.frozen_code import files_of, sources
 from tandem.manifest.models import JobSpec
 
 
@@ -26,10 +26,9 @@ class _Finder:
 
     def find(self, name: str) -> _Source | None:
         """None: there is none, or it is not the user's. Packages that are installed are, if the job itself is in them."""
-        place = name.replace(".", "/")
-        for file, is_package in ((f"{place}.py", False), (f"{place}/__init__.py", True)):
+        for file in files_of(name):
             if file in self._kept:
-                return _Source(self._kept[file], is_package)
+                return _Source(self._kept[file], file.endswith("/__init__.py"))
         path = _path_of(name)
         if path is None or not is_users_file(str(path)):
             return None
@@ -55,8 +54,12 @@ def modules_of(job: JobSpec, archive: Path) -> dict[str, str]:
         if name not in found and (source := finder.find(name)) is not None:
             found[name] = source
             left += _imports(name, source)
-    hashes = ((name, hashlib.sha256(source.content).hexdigest()[:16]) for name, source in sorted(found.items()))
-    return {name: digest for name, digest in hashes if name != entry}
+    return {name: hash_of_module(source.content) for name, source in sorted(found.items()) if name != entry}
+
+
+def hash_of_module(content: bytes) -> str:
+    """What `modules_of` says of a module with these bytes."""
+    return hashlib.sha256(content).hexdigest()[:16]
 
 
 def _imports(name: str, source: _Source) -> Iterator[str]:

@@ -56,6 +56,12 @@ def archive(kept: Mapping[str, Code], folder: Path) -> Path:
     return path
 
 
+def files_of(module: str) -> tuple[str, str]:
+    """The places on the path where a module may be: as a file, and as a package."""
+    place = module.replace(".", "/")
+    return f"{place}.py", f"{place}/__init__.py"
+
+
 def sources(archive: Path) -> dict[str, bytes]:
     """The modules in an archive, as they were read: place on the path → bytes; none if there is no archive."""
     if not archive.is_file():

@@ -92,15 +92,15 @@ def has_other_files(manifest: Manifest, accepted: Config) -> bool:
     return not is_same_job(_identity(manifest), accepted.digest)
 
 
-def what_has_changed(manifest: Manifest, accepted: Config, plan: Mapping[str, str] | None = None) -> str:
+def what_has_changed(manifest: Manifest, accepted: Config) -> str:
     """What is not as it was when the generation `accepted` began, in words; "" if nothing is.
 
     If it is nothing of the job's files, its plan is made to compare what that is made of: static tables, and what the code
-    takes from its surroundings. That takes some ten seconds. `plan`: if it was made already. Raises `RefusedError`.
+    takes from its surroundings. That takes some ten seconds. Raises `RefusedError`.
     """
     if has_other_files(manifest, accepted):
         return difference(_identity(manifest), accepted.digest)
-    plan = found_plan(manifest) if plan is None else plan
+    plan = found_plan(manifest)
     return different_in_plan(plan, accepted) or ("" if is_comparable(plan, accepted) else _NOT_COMPARABLE)
 
 

@@ -3,8 +3,12 @@
 import shutil
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Final
 
 from tandem.replica.leftovers import alive, newest_epoch, remove_of_the_dead, remove_of_the_moment, remove_predecessors
+
+SCRATCH: Final = "scratch"
+"""In an incarnation's folder on its machine: Spark's files of the moment, and the archive of the job's code."""
 
 
 class Folders:

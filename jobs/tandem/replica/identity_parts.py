@@ -79,6 +79,15 @@ def agreed_tables(config: Config) -> dict[str, str]:
     return {name.removeprefix(_TABLE): part for name, part in parts.items() if name.startswith(_TABLE)}
 
 
+def agreed_modules(config: Config) -> dict[str, str]:
+    """The modules that the code of a generation imports: name → hash; none if another Tandem has counted otherwise."""
+    parts = parts_of(config.digest)
+    if parts.get(_FORMAT) != _FACTS_FORMAT:
+        return {}
+    begin = _PLAN + MODULE
+    return {name.removeprefix(begin): part for name, part in parts.items() if name.startswith(begin)}
+
+
 def agreed_schemas(config: Config) -> dict[str, str]:
     """The schemas that a generation began with; see `Pins.parts`."""
     return schemas_in(parts_of(config.digest))

@@ -28,6 +28,7 @@ from tandem.manifest import Code, Manifest
 from tandem.manifest.going_on import how_to_accept
 from tandem.manifest.models import default_checkpoint_directory
 from tandem.process.info import RefusedError
+from tandem.replica.folders import SCRATCH
 
 TABLES = "static-tables"
 """The folder, beside the checkpoints, of what static tables held when a generation began; one in it for each job."""
@@ -84,7 +85,7 @@ class SparkRuntime:
                 "spec.job.onError: deadLetter does not work with executors: they hold state that cannot be taken back. "
                 "Leave out spec.executors, or let the job's code handle such records"
             )
-        scratch = self.near / "scratch"
+        scratch = self.near / SCRATCH
         scratch.mkdir(parents=True, exist_ok=True)
         kept = keep(manifest, code, scratch)
         make_importable(kept, folders_of(manifest))
@@ -127,4 +128,4 @@ class SparkRuntime:
         """Let executors go; remove what is of no use to a successor."""
         if self._session is not None and self._executors is not None:
             end(self._session)
-        shutil.rmtree(self.near / "scratch", ignore_errors=True)
+        shutil.rmtree(self.near / SCRATCH, ignore_errors=True)

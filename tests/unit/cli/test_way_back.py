@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,13 +11,16 @@ import typer
 
 from tandem.cli import upgrade as command
 from tandem.cli.upgrade import upgrade
-from tandem.local import changes, way_back
+from tandem.engine.facts import hashes
+from tandem.engine.imported import hash_of_module
+from tandem.jobapi.frozen_code import keep
+from tandem.local import changes
 from tandem.local.rundir import ProcessState, RunningJob
-from tandem.manifest import Manifest, load
-from tandem.manifest.identity import MODULE
+from tandem.manifest import Manifest, find_code, load
+from tandem.manifest.identity import MODULE, parts_of
 from tandem.process.info import ExitCode, RefusedError
 from tandem.protocol.values import Config, Offsets
-from tandem.replica.identity_parts import plan_parts, with_plan
+from tandem.replica.identity_parts import identity_of, plan_parts, with_plan
 from unit.local.heartbeat_job import heartbeat_job
 
 
@@ -37,7 +39,7 @@ class Running:
 
     def plan(self, manifest: Manifest) -> Mapping[str, str]:
         content = (manifest.base / "helpers.py").read_bytes()
-        return plan_parts({f"{MODULE}helpers": hashlib.sha256(content).hexdigest()}, {})
+        return plan_parts(hashes({f"{MODULE}helpers": hash_of_module(content)}), {})
 
     def found_plan(self, manifest: Manifest) -> Mapping[str, str]:
         self.plans.append(manifest.path.name)
@@ -62,13 +64,13 @@ class Running:
 
 @pytest.fixture
 def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Running:
+    monkeypatch.setattr("tandem.manifest.loading.default_checkpoint_directory", lambda name: tmp_path / "kept" / name)
     made = Running(tmp_path)
     monkeypatch.setattr(command, "find_job", made.find_job)
     monkeypatch.setattr(command, "ObservedJob", lambda *_: SimpleNamespace(config=lambda: made.accepted))
     monkeypatch.setattr(command, "_upgrade", made.upgraded)
     monkeypatch.setattr(command._Lane, "left", ())
     monkeypatch.setattr(changes, "found_plan", made.found_plan)
-    monkeypatch.setattr(way_back, "found_plan", made.found_plan)
     return made
 
 
@@ -116,23 +118,47 @@ def test_code_that_is_gone_is_named(running: Running, capsys: pytest.CaptureFixt
     assert f"thecodethatthejobrunsisgone:cannotread{running.folder / 'job.py'}" in refused(second, capsys)
 
 
-def test_a_plan_that_cannot_be_made_any_more_is_no_way_back(
-    running: Running, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+def test_a_module_that_replicas_have_read_beside_the_code_is_gone(
+    running: Running, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scratch = running.job.checkpoint_directory / "flights.replica-0.1a" / "scratch"
+    scratch.mkdir(parents=True)
+    keep(running.job, find_code(running.job), scratch)
+    second = running.second(NEW)
+    (running.folder / "helpers.py").unlink()
+    assert "changedinplacesincethejobruns:themodulehelpers,whichisgone." in refused(second, capsys)
+
+
+def test_a_module_that_is_nowhere_may_be_where_only_the_replicas_look(running: Running) -> None:
+    second = running.second(NEW)
+    (running.folder / "helpers.py").unlink()
+    upgrade(second, "", None, None)
+    assert len(running.moved) == 1
+
+
+def test_a_plan_that_cannot_be_made_any_more_keeps_nobody_from_code_that_makes_one(
+    running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def found_plan(_: Manifest) -> Mapping[str, str]:
-        raise RefusedError("job.py:1: there is no module helpers")
+        raise RefusedError("job.py:1: $RATES is not set")
 
-    monkeypatch.setattr(way_back, "found_plan", found_plan)
-    said = refused(running.second(NEW), capsys)
-    assert "makenoplananymore" in said
-    assert "thereisnomodulehelpers" in said
+    monkeypatch.setattr(changes, "found_plan", found_plan)
+    upgrade(running.second(NEW), "", None, None)
+    assert len(running.moved) == 1
+
+
+def test_modules_that_another_tandem_has_counted_otherwise_are_not_compared(running: Running) -> None:
+    counted = {**running.plan(running.job), "plan: format": "1", f"plan: {MODULE}helpers": "another hash"}
+    running.accepted = Config(0, with_plan(running.accepted.digest, counted), Offsets(), "replica-0")
+    upgrade(running.second(NEW), "", None, None)
+    assert len(running.moved) == 1
 
 
 def test_changes_in_files_of_their_own_are_upgrades(running: Running) -> None:
     second = running.second(NEW, helpers="RATE = 2\n")
     upgrade(second, "", None, None)
     assert [name for name, _ in running.moved] == ["flights.yaml"]
-    assert running.plans == ["flights.yaml"], "the new one's code shows that it is another"
+    assert running.plans == [], "the new one's code shows that it is another"
 
 
 def test_a_table_that_has_changed_is_an_upgrade_to_the_same_file_for_which_one_plan_is_made(running: Running) -> None:
@@ -147,6 +173,17 @@ def test_other_versions_are_in_no_file_of_the_job(running: Running, monkeypatch:
     second = running.second(NEW)
     monkeypatch.setattr("tandem.manifest.identity.installed_versions", lambda: {"pyspark": "5.0"})
     upgrade(second, "", None, None)
+    assert len(running.moved) == 1
+
+
+def test_a_time_zone_that_an_earlier_tandem_did_not_count_has_not_changed(running: Running) -> None:
+    zone = "  spark: {conf: {spark.sql.session.timeZone: Europe/Vienna}}\n"
+    running.job.path.write_text(running.job.path.read_text() + zone)
+    running.job = load(running.job.path)
+    parts = parts_of(running.config().digest)
+    assert parts.pop("timeZone")
+    running.accepted = Config(0, identity_of(parts), Offsets(), "replica-0")
+    upgrade(running.second(NEW), "", None, None)
     assert len(running.moved) == 1
 
 
