@@ -108,7 +108,7 @@ def _look(screen: Screen, new: Manifest, run_directory: Path | None) -> _Lane:
     directory, running = find_job(new.name, run_directory, otherwise)
     old = running.loaded()
     try:
-        observed = ObservedJob(old, directory)
+        observed = ObservedJob(old, directory, new)
         accepted = observed.config()
         before = lanes_of(parts_of(accepted.digest))
         if before not in (0, new.spec.lanes):

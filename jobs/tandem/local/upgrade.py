@@ -39,10 +39,10 @@ class UpgradingJob(Protocol):
 
 
 class ObservedJob:
-    """What metrics and logs of a running job tell."""
+    """What metrics and logs of a running job tell. `new`: the manifest that its replicas move to, if any."""
 
-    def __init__(self, manifest: Manifest, directory: RunDirectory) -> None:
-        self._checkpoints = manifest.checkpoint_directory
+    def __init__(self, manifest: Manifest, directory: RunDirectory, new: Manifest | None = None) -> None:
+        self._checkpoints = {manifest.checkpoint_directory, (new or manifest).checkpoint_directory}
         self._observer = Observer(manifest, directory, lambda: _running(directory).processes)
         self._connection = KafkaConnection(manifest.kafka_properties(os.environ)).silent
         self._topics = manifest.model.topics
@@ -63,7 +63,9 @@ class ObservedJob:
         seen = next((r for r in self._observer.look().replicas if r.name == replica and r.alive), None)
         if seen is None:
             return Standing()
-        restored = _bytes_in(self._checkpoints / seen.incarnation) if seen.incarnation and seen.epoch < 0 else 0
+        restored = 0
+        if seen.incarnation and seen.epoch < 0:
+            restored = sum(_bytes_in(folder / seen.incarnation) for folder in self._checkpoints)
         ready = seen.ready and seen.epoch >= 0
         return Standing(ready, seen.epoch, seen.lag_epochs, seen.catch_up_s, restored, seen.waits)
 
@@ -207,8 +209,8 @@ class Upgrade:
         return plan.argv(manifest.path, self.directory.path, "INFO", savepoint)
 
     def _wait_at_head(self, name: str) -> None:
-        """As long as it comes nearer; raises `UpgradeError` if it ends, or does not for `step_deadline_s`."""
-        last = come_to_head(
+        """As long as it comes nearer; raises `UpgradeError` if it ends, or does not: see `come_to_head`."""
+        ended = come_to_head(
             lambda: self.job.standing(name),
             lambda: self._state(name).running,
             lambda where: self.say(f"{name} {where.words}"),
@@ -216,11 +218,17 @@ class Upgrade:
             self.clock_s,
             self.sleep,
         )
-        if last.ready:
+        if ended.standing.ready:
             return
         self._must_run(name, "was at the head")
+        where = ended.standing.words
+        if ended.falls_behind:
+            raise UpgradeError(
+                f"{name} falls behind: it {ended.falls_behind}, and it {where}. Give the new code more cores, "
+                "or make it faster, and run the command again"
+            )
         raise UpgradeError(
-            f"{name} has come no nearer to the log's head for {self.step_deadline_s:.0f} s: it {last.words}. See what it is "
+            f"{name} has come no nearer to the log's head for {self.step_deadline_s:.0f} s: it {where}. See what it is "
             f"at in {self.directory.log_file(name)}, and run the command again"
         )
 

@@ -28,7 +28,7 @@ class Lanes:
         lane = next(lane for lane in self.manifest.lanes if lane.name == name)
         return SimpleNamespace(), SimpleNamespace(loaded=lambda: lane, manifest=lane.path, processes=())
 
-    def observed(self, lane: Manifest, _: object) -> Any:
+    def observed(self, lane: Manifest, *_: object) -> Any:
         return SimpleNamespace(config=lambda: begun(lane))
 
     def what_has_changed(self, lane: Manifest, *_: object) -> str:

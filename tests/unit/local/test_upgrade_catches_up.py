@@ -8,13 +8,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from tandem.local.catching_up import Standing
+from tandem.local.observe import Observer
 from tandem.local.plan import planned_processes
 from tandem.local.rundir import ProcessState, RunDirectory, RunningJob, StartRequest
-from tandem.local.upgrade import Upgrade, UpgradeError
+from tandem.local.status import ReplicaStatus
+from tandem.local.upgrade import ObservedJob, Upgrade, UpgradeError
 from tandem.manifest import Manifest, load
 from tandem.process.info import ProcessInfo
 from unit.local.heartbeat_job import heartbeat_job
@@ -138,3 +141,48 @@ def test_one_whose_epoch_has_stopped_rising_has_five_minutes_from_then_on(tmp_pa
     with upgraded(tmp_path, job, said) as upgrade, pytest.raises(UpgradeError, match="it is at epoch 400, 50 epochs"):
         upgrade.run()
     assert 700 <= job.now_s < 710
+
+
+def computes(per_s: float, come_in: float, behind: int = 1_000) -> Callable[[float], Standing]:
+    return lambda s: Standing(epoch=int(per_s * s), behind=behind + int((come_in - per_s) * s))
+
+
+def test_one_that_computes_fewer_epochs_than_come_in_goes_back(tmp_path: Path) -> None:
+    job, said = Job(computes(2.5, come_in=6.7)), list[str]()
+    with upgraded(tmp_path, job, said) as upgrade, pytest.raises(UpgradeError) as ended:
+        upgrade.run()
+    assert 1_200 <= job.now_s < 1_220
+    assert str(ended.value).startswith(
+        "replica-1 falls behind: it computes 2.5 epochs/s, 6.7 come in, and it is at epoch"
+    )
+    assert str(ended.value).endswith("the old generation runs on")
+
+
+def test_one_that_is_a_little_faster_than_what_comes_in_has_the_time_for_it(tmp_path: Path) -> None:
+    job, said = Job(after(4_000, computes(6.8, come_in=6.7))), list[str]()
+    with upgraded(tmp_path, job, said) as upgrade:
+        assert upgrade.run() == 1
+
+
+def test_while_it_reads_how_far_the_log_goes_it_is_nearer_than_later(tmp_path: Path) -> None:
+    def reads(s: float) -> Standing:
+        return Standing(epoch=int(100 * s), behind=min(int(s) * 2_000, 400_000 - int(90 * s)))
+
+    job, said = Job(after(4_000, reads)), list[str]()
+    with upgraded(tmp_path, job, said) as upgrade:
+        assert upgrade.run() == 1
+
+
+def test_what_it_restores_is_counted_where_its_own_manifest_keeps_checkpoints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = heartbeat_job(tmp_path)
+    (tmp_path / "new.yaml").write_text(old.path.read_text() + "  checkpoint: {directory: ./others}\n")
+    new = load(tmp_path / "new.yaml")
+    restored = new.checkpoint_directory / "flights.replica-1.1a" / "checkpoint"
+    restored.mkdir(parents=True)
+    (restored / "1.zip").write_bytes(b"state")
+    starting = ReplicaStatus("replica-1", "running", 1, True, 0, "", "flights.replica-1.1a")
+    monkeypatch.setattr(Observer, "look", lambda _: SimpleNamespace(replicas=(starting,)))
+
+    assert ObservedJob(old, RunDirectory(tmp_path / "run"), new).standing("replica-1").restored_bytes == 5
