@@ -258,10 +258,7 @@ class Snapshotter:
             return
         self._collect_ms = now + self._settings.collect_every_ms
         self._task.at("the removal of old snapshots from the store", _goes_on)
-        store_now = self._store_clock.now()
-        if store_now is None:
-            return
-        collected = self._store.collect_garbage(self._settings.retention, store_now)
+        collected = self._store.collect_garbage(self._settings.retention, self._store_clock.now(), now)
         _log.info(
             "snapshots_collected",
             retired=collected.retired,

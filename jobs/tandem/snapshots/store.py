@@ -211,10 +211,10 @@ class SnapshotStore:
         found = restore_first(lambda: filter(fits, self._valid()), restore, self._is_there)
         return None if found is None else EnginePosition(found.epoch, found.log_offset)
 
-    def collect_garbage(self, retention: Retention, now_ms: int) -> Collected:
+    def collect_garbage(self, retention: Retention, now_ms: int, taken_ms: int | None = None) -> Collected:
         """Retire snapshots beyond `retention`, then remove what nothing has named for the grace period.
 
-        `now_ms` is the store's wall clock, see `StoreClock`. Raises `SnapshotStoreError`.
+        `now_ms`: the store's wall clock, see `StoreClock`. `taken_ms`: that of replicas. Raises `SnapshotStoreError`.
         """
         paths, marks = self._manifests()
         expired = older_than(marks, self._grace_ms, now_ms)
@@ -229,14 +229,14 @@ class SnapshotStore:
         named_by = {path: manifest for path, manifest in read.items() if manifest is not None}
         garbage = unnamed(older_than(objects, self._grace_ms, now_ms), [*named_by.values(), *savepoints])
         torn = [path for path in older_than(paths, self._grace_ms, now_ms) if path in read and read[path] is None]
-
-        leaving = to_retire(newest_first(m for path, m in named_by.items() if path not in marks), retention, now_ms)
-        for manifest in leaving:
-            self.remote.put_bytes(b"", f"manifests/{manifest.name}{_RETIRED}")
+        valid = newest_first(m for path, m in named_by.items() if path not in marks)
+        leaving = to_retire(valid, retention, taken_ms or now_ms)
         # Marks go last: without its mark, a manifest whose objects are gone would be found again.
         for_each(self.remote.remove, [path for path in expired if path in paths], _WRITERS)
         for_each(self.remote.remove, [*garbage, *torn, *deleted], _WRITERS)
         for_each(self.remote.remove, [path + _RETIRED for path in expired], _WRITERS)
+        # After the removal: a full store may take no mark before.
+        for_each(lambda manifest: self.remote.put_bytes(b"", f"manifests/{manifest.name}{_RETIRED}"), leaving, _WRITERS)
         return Collected(len(leaving), len(garbage), sum(objects[path].size for path in garbage))
 
     def _reliable(self, wanted: set[str], now: float) -> dict[str, str]:

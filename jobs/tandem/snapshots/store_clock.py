@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from tandem.logs import get_logger
+from tandem.snapshots.errors import SnapshotStoreError
 from tandem.snapshots.remote import INCOMING, Remote
 
 _log = get_logger(__name__)
@@ -26,10 +27,16 @@ def store_ms(remote: Remote) -> int:
         remote.remove(path)
 
 
-class StoreClock:
-    """Compares the store's clock with that of this machine, `now_ms` (wall clock, ms since 1970).
+def _newest_ms(remote: Remote) -> int:
+    """When the newest file was written: later than that it is by the store's clock."""
+    listed = (remote.files(folder) for folder in ("manifests", "objects", INCOMING))
+    return max((file.written_at_ms for files in listed for file in files.values()), default=0)
 
-    If they differ by more than a minute one of them is wrong, and nobody here knows which: then by no time is anything old.
+
+class StoreClock:
+    """The store's clock, compared with that of this machine, `now_ms` (wall clock, ms since 1970).
+
+    If they differ by more than a minute one of them is wrong, and nobody here knows which. Files are old by the store's.
     """
 
     def __init__(self, remote: Remote, now_ms: Callable[[], int]) -> None:
@@ -37,10 +44,16 @@ class StoreClock:
         self._now_ms = now_ms
         self._differs = False
 
-    def now(self) -> int | None:
-        """The store's time, None if the clocks differ: a warning says so once. Raises `SnapshotStoreError`."""
+    def now(self) -> int:
+        """The store's time; a warning says once that the clocks differ. Raises `SnapshotStoreError`.
+
+        Of a store that is so full that it takes no file, it is the time of its newest: then too little is old, not too much.
+        """
         before = self._now_ms()
-        there = store_ms(self._remote)
+        try:
+            there = store_ms(self._remote)
+        except SnapshotStoreError:
+            return _newest_ms(self._remote)
         after = self._now_ms()
         differs = not before - MAY_DIFFER_MS <= there <= after + MAY_DIFFER_MS
         if differs and not self._differs:
@@ -48,11 +61,11 @@ class StoreClock:
                 "clocks_differ",
                 store=_time(there),
                 this_machine=_time(after),
-                effect="this replica removes no old snapshots, and nothing else, from the snapshot store",
+                effect="what is removed from the snapshot store is old by the store's clock, snapshots by this machine's",
                 remedy="set the clock that is wrong, and keep both synchronised (NTP)",
             )
         self._differs = differs
-        return None if differs else there
+        return there
 
 
 def _time(ms: int) -> str:
