@@ -48,7 +48,8 @@ def remove_superseded(directory: Path, job: str, accepted: Config) -> None:
         with suppress(SnapshotError, OSError):
             snapshot = local_savepoints(directory, folder.name).get(folder.name).snapshot
             if snapshot.job == job and _topics_of(snapshot.config_digest) == _topics_of(accepted.lineage) != "":
-                rmtree(folder / "objects")  # first: what names them is there for another try, should this one be killed
+                # First: what names them is there for another try, should this one be killed, which finds them gone.
+                rmtree(folder / "objects", ignore_errors=True)
                 rmtree(folder)
                 _log.info("superseded_savepoint_removed", savepoint=folder.name, bytes=snapshot.size)
 

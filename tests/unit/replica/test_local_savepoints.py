@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from shutil import rmtree
 
 import pytest
 
@@ -66,3 +67,10 @@ def test_where_nobody_has_noted_the_topics_nothing_goes(tmp_path: Path) -> None:
     remove_superseded(tmp_path, "j", config)
     remove_superseded(tmp_path / "no-such-folder", "j", config)
     assert left(tmp_path) == {"changes-1-9"}
+
+
+def test_a_removal_that_was_killed_half_way_is_finished_by_the_next(tmp_path: Path) -> None:
+    folder = kept(tmp_path, "changes-1-9", of_generation(0))
+    rmtree(folder / "objects")
+    remove_superseded(tmp_path, "j", CONFIG)
+    assert left(tmp_path) == set()
