@@ -23,7 +23,7 @@ _AVRO_TIMES: Final = "2"
 
 _PACKAGES: Final = ("pyspark", "pyarrow", "numpy", "pandas")
 
-NOT_IN_FILES: Final = frozenset({"versions", "codecs", "rowOrder", "timeZone"})
+NOT_IN_FILES: Final = frozenset({"versions", "codecs", "avroTimes", "rowOrder", "timeZone"})
 """Parts that may differ though no file of the job has changed: they are of installed packages, or of Tandem itself.
 
 Each part that a new Tandem adds to jobs that began without it belongs here. A changed time zone is another `conf`, too.
