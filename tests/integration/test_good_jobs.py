@@ -18,9 +18,10 @@ from integration.engine import BEGINNING, EPOCH_DEADLINE_S, Record, fetched, wit
 from integration.good_jobs import GOOD, function_of, written
 from integration.planning_process import Process
 from tandem.checkpoint.position import EnginePosition
-from tandem.engine.facts import differing, hashes
+from tandem.engine.facts import differing
 from tandem.engine.pruned import described, pruned
 from tandem.engine.second_plan import SecondPlan
+from tandem.manifest.fact_hashes import hashes
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 

@@ -1,6 +1,5 @@
 """What a job's plan is made of, as facts that two processes can compare: constants, functions, data, settings."""
 
-import hashlib
 import json
 import re
 import sys
@@ -29,8 +28,6 @@ _IDENTITY: Final = re.compile(r"\[[A-Z]@[0-9a-f]+")
 _VARIABLE: Final = re.compile(r"_\d+$")
 """Of a variable of a lambda, as in `F.transform(column, lambda x: x + 1)`: numbered through the JVM's life."""
 _FUNCTION: Final = "the function "
-_MOST: Final = 300
-"""Facts with a name of their own; the others are counted together."""
 
 
 def facts_about(
@@ -54,14 +51,6 @@ def facts_about(
     for number, (kind, value) in enumerate(json.loads(jvm.tandem.Contents.of(plan))):
         facts[f"{kind} {number} in the plan"] = value
     return facts
-
-
-def hashes(facts: Facts) -> dict[str, str]:
-    """Facts as short hashes, not too many: what the log can hold."""
-    named = dict(list(facts.items())[:_MOST])
-    rest = json.dumps(list(facts.items())[_MOST:])
-    found = {name: _hash_of(text) for name, text in named.items()}
-    return found if len(facts) <= _MOST else {**found, "the rest of the plan": _hash_of(rest)}
 
 
 def functions_in(facts: Facts) -> list[str]:
@@ -155,7 +144,3 @@ def without_identity(value: Any) -> str:
 
 def _is_stable(name: str) -> bool:
     return name not in _UNSTABLE and not _ID.search(name)
-
-
-def _hash_of(text: str) -> str:
-    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]

@@ -1,7 +1,6 @@
 """The user's modules that a job's code imports, wherever in it: their functions are part of what the job computes."""
 
 import ast
-import hashlib
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -9,6 +8,7 @@ from pathlib import Path
 
 from tandem.engine.users_code import is_installed, is_users_file
 from tandem.jobapi.frozen_code import files_of, sources
+from tandem.manifest.fact_hashes import hash_of_module
 from tandem.manifest.models import JobSpec
 
 
@@ -55,11 +55,6 @@ def modules_of(job: JobSpec, archive: Path) -> dict[str, str]:
             found[name] = source
             left += _imports(name, source)
     return {name: hash_of_module(source.content) for name, source in sorted(found.items()) if name != entry}
-
-
-def hash_of_module(content: bytes) -> str:
-    """What `modules_of` says of a module with these bytes."""
-    return hashlib.sha256(content).hexdigest()[:16]
 
 
 def _imports(name: str, source: _Source) -> Iterator[str]:

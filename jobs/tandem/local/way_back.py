@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Final
 from zipfile import BadZipFile
 
-from tandem.engine.facts import hashes
-from tandem.engine.imported import hash_of_module
 from tandem.jobapi.frozen_code import NAME, files_of, folders_of, sources
 from tandem.local.rundir import RunningJob
 from tandem.manifest import Code, CodeNotFoundError, Manifest, config_parts, find_code
+from tandem.manifest.fact_hashes import hash_of_module, hashes
 from tandem.manifest.identity import MODULE, NOT_IN_FILES
 from tandem.process.info import RefusedError
 from tandem.protocol.values import Config

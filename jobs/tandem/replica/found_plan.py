@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from tandem import logs
-from tandem.engine.facts import hashes
 from tandem.engine.jvm.errors import JarsError, JavaMissingError
 from tandem.engine.prepared import PreparedJob
 from tandem.jobapi.errors import JobError
 from tandem.kafka.client import KafkaConnection
 from tandem.manifest import CodeNotFoundError, Manifest, find_code, load
+from tandem.manifest.fact_hashes import hashes
 from tandem.process.info import RefusedError
 from tandem.replica.formats import formats_of
 from tandem.replica.identity_parts import plan_parts

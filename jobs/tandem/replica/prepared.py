@@ -12,7 +12,6 @@ from pathlib import Path
 
 from pyspark.sql.types import StructType
 
-from tandem.engine.facts import hashes
 from tandem.engine.spark import SparkEngine
 from tandem.formats.resolved import Formats
 from tandem.intake.parsing import Counts
@@ -24,6 +23,7 @@ from tandem.kafka.troubles import TRANSACTIONS
 from tandem.kafka.watching import Troubles, look_at
 from tandem.logs import get_logger
 from tandem.manifest import Code, config_parts, find_code, load
+from tandem.manifest.fact_hashes import hashes
 from tandem.manifest.going_on import accepting_command, how_to_accept
 from tandem.protocol.values import Config, TopicIds
 from tandem.replica import iceberg, table_access

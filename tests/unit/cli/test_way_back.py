@@ -11,12 +11,11 @@ import typer
 
 from tandem.cli import upgrade as command
 from tandem.cli.upgrade import upgrade
-from tandem.engine.facts import hashes
-from tandem.engine.imported import hash_of_module
 from tandem.jobapi.frozen_code import keep
 from tandem.local import changes
 from tandem.local.rundir import ProcessState, RunningJob
 from tandem.manifest import Manifest, find_code, load
+from tandem.manifest.fact_hashes import hash_of_module, hashes
 from tandem.manifest.identity import MODULE, parts_of
 from tandem.process.info import ExitCode, RefusedError
 from tandem.protocol.values import Config, Offsets
