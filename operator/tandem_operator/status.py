@@ -103,7 +103,9 @@ class Upgrade(Part):
     revision: str = Field(description="The revision of the job that the generation is of")
     savepoint: str = Field(description="The savepoint that it begins with; empty: none, for a job that stands still")
     saved: bool = Field(default=False, description="Whether the savepoint is made")
-    since: Time | None = Field(default=None, description="When its pods were created first; none: none was yet")
+    since: Time | None = Field(
+        default=None, description="Since when its pods are created, without a break; none: none is"
+    )
 
 
 class MemberStatus(Part):

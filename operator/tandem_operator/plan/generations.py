@@ -24,6 +24,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from tandem.manifest import ReplicatedStreamJob
+from tandem.process.ending import EndKind
 from tandem_operator.actions import Action, CreatePod, DeletePod
 from tandem_operator.observed import Component, Observed, PodPhase, PodSeen
 from tandem_operator.plan.failures import failure, has_hope, is_stopped
@@ -50,6 +51,8 @@ _NO_SNAPSHOT: Final = "there is no snapshot"
 """In the words of a task that found none."""
 _OUTDATED: Final = "it is a candidate for a generation that is no longer requested"
 _DONE: Final = "its generation has all its pods"
+_AWAY_MS: Final = 300_000
+"""After so long without a status that was written, no operator was there: it is written much more often."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +109,9 @@ def step(
         return Step(_ended(observed, version, roster), upgrade=unsaved)
     if known is not None and version.accepted and not version.is_held and candidates_of(observed):
         return _completed(observed, roster, known)
-    return Step(_ended(observed, version, roster), known if version.is_held else None)
+    # Candidates of a job that is suspended have all their time when it goes on.
+    paused = known.model_copy(update={"since": None}) if known is not None and version.is_held else None
+    return Step(_ended(observed, version, roster), paused)
 
 
 def _takes_snapshots(version: Version) -> bool:
@@ -190,7 +195,7 @@ def _tried(
     deadline_s = job.spec.progress_deadline_seconds
     hopeless = [pod for pod in ours if not pod.ready and not has_hope(pod, observed.now_ms, deadline_s)]
     lost = (failure(pod, observed.now_ms, deadline_s) for pod in hopeless)
-    known = known if known.since else known.model_copy(update={"since": written(observed.now_ms)})
+    known = _timed(observed, known, old)
     why = next((text for text in lost if text), "") or _ended_late(observed, known, deadline_s)
     is_shadow = not any(pod.ready or (pod.reported is not None and not pod.reported.candidate) for pod in ours)
     if why and is_shadow and (len(roster.back) == roster.wanted or is_stopped(observed)):
@@ -208,16 +213,37 @@ def _tried(
     return Step((*_ended(observed, version, roster, version.revision), *made), known, ("CatchingUp", words))
 
 
+def _timed(observed: Observed, known: Upgrade, old: Status) -> Upgrade:
+    """`known` with the time since which its candidates are made: it begins again after a while without an operator."""
+    is_measured = any(row.epoch is not None for row in old.members)  # else the time is not written again
+    was_away = is_measured and observed.now_ms - read_ms(old.measured_at) > _AWAY_MS
+    return known.model_copy(update={"since": written(observed.now_ms)}) if was_away or not known.since else known
+
+
 def _ended_late(observed: Observed, known: Upgrade, deadline_s: float) -> str:
-    """Why an upgrade whose pods end and are replaced, as where nodes reject them, has had its time; "": it has not."""
-    if observed.now_ms - read_ms(known.since) <= deadline_s * 1000:
+    """Why an upgrade whose pods end and are replaced, as where nodes reject them, has had its time; "": it has not.
+
+    It has as long as one is there that was made in time: that one has a deadline of its own. And after the boundary there is
+    no way back.
+    """
+    until_ms = read_ms(known.since) + int(deadline_s * 1000)
+    if observed.now_ms <= until_ms or _is_past_the_boundary(observed):
         return ""
-    over = (pod for pod in _all_of(observed, known.revision) if pod.phase in (PodPhase.FAILED, PodPhase.SUCCEEDED))
+    candidates = _all_of(observed, known.revision)
+    if any(not pod.is_gone and pod.created_ms <= until_ms for pod in candidates):
+        return ""
+    over = (pod for pod in candidates if pod.phase in (PodPhase.FAILED, PodPhase.SUCCEEDED))
     last = max(over, key=lambda pod: (pod.created_ms, pod.name), default=None)
     if last is None:
         return ""
     said = f": {last.message}" if last.message else ""
     return f"{last.replica} has not caught up after {deadline_s:.0f} s, and its last pod ended{said}"
+
+
+def _is_past_the_boundary(observed: Observed) -> bool:
+    """Whether the log may have the next generation, although no candidate says so: it has refused a member."""
+    members = (pod for pod in observed.pods if pod.component is Component.MEMBER)
+    return any(pod.end in (EndKind.OTHER_JOB, EndKind.SUPERSEDED) for pod in members)
 
 
 def _all_of(observed: Observed, revision: str) -> list[PodSeen]:

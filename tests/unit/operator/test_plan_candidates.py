@@ -1,14 +1,17 @@
-"""Candidates whose nodes are lost, or reject them."""
+"""Candidates whose nodes are lost, or reject or evict them."""
 
 from __future__ import annotations
 
+from tandem.process.ending import EndKind
 from tandem_operator.actions import CreatePod, DeletePod
 from tandem_operator.observed import Component, PodPhase
 from tandem_operator.plan import plan
+from tandem_operator.plan.times import written
 from tandem_operator.resources.names import INDEX
 from unit.operator.generation_jobs import CHANGED, given, of, running
 from unit.operator.operator_builders import SETTINGS
 from unit.operator.tiny_cluster import TinyCluster
+from unit.operator.tiny_pods import Pod
 from unit.operator.tiny_told import progressing, told
 
 
@@ -108,6 +111,79 @@ def test_an_upgrade_whose_candidates_are_rejected_again_and_again_fails_at_its_d
 
     cluster.converge()
     assert set(cluster.pods) == before
+
+
+def _evict(pod: Pod) -> None:
+    pod.phase, pod.message = PodPhase.FAILED, "Preempting: a pod of more importance"
+
+
+def _late(minutes: int) -> TinyCluster:
+    """Its candidates were created that long ago; an operator was there all the time, and none has reached the head."""
+    cluster = _with_candidates()
+    for pod in of(cluster, Component.CANDIDATE):
+        cluster.stuck.add(pod.template)
+    until_ms = cluster.now_ms + minutes * 60_000
+    while cluster.now_ms < until_ms:
+        told(cluster, 1)
+        for pod in of(cluster, Component.CANDIDATE):
+            pod.started_ms = cluster.now_ms  # the time of one counts from its last start
+    return cluster
+
+
+def test_a_candidate_that_is_evicted_late_is_replaced_while_another_one_has_time_left() -> None:
+    cluster = _late(minutes=11)
+    _evict(of(cluster, Component.CANDIDATE)[1])
+    told(cluster, 3)
+    assert progressing(cluster)[1] == "CatchingUp"
+    assert len(of(cluster, Component.CANDIDATE)) == 2
+
+    cluster.stuck.clear()
+    told(cluster, 60)
+    assert progressing(cluster)[:2] == ("True", "Complete")
+
+
+def test_candidates_that_are_evicted_in_turns_after_the_deadline_do_not_prolong_the_upgrade_for_ever() -> None:
+    cluster = _late(minutes=11)
+    for _ in range(3):
+        oldest = min(of(cluster, Component.CANDIDATE), key=lambda pod: (pod.created_ms, pod.index))
+        _evict(oldest)
+        told(cluster, 1)
+    assert progressing(cluster)[1] == "UpgradeFailed"
+
+
+def test_an_upgrade_has_all_its_time_again_after_its_job_was_suspended() -> None:
+    cluster = _with_candidates()
+    cluster.change(given(job=CHANGED, suspend=True))
+    cluster.converge()
+    cluster.now_ms += 86_400_000
+    cluster.status["measuredAt"] = written(cluster.now_ms)
+    cluster.change(given(job=CHANGED))
+    for _ in range(10):
+        cluster.do(plan(cluster.observed(), SETTINGS))
+        _reject_candidates(cluster)
+        cluster.step()
+    assert len(cluster.actives()) == 2
+    assert progressing(cluster)[1] != "UpgradeFailed"
+    assert "failed" not in cluster.status["revision"]
+
+
+def test_an_upgrade_has_all_its_time_again_after_the_operator_was_away() -> None:
+    cluster = _with_candidates()
+    _reject_candidates(cluster)
+    cluster.now_ms += 86_400_000
+    told(cluster, 60)
+    assert progressing(cluster)[:2] == ("True", "Complete")
+
+
+def test_no_upgrade_fails_for_its_time_after_its_boundary() -> None:
+    cluster = _late(minutes=11)
+    for pod in of(cluster, Component.CANDIDATE):
+        _evict(pod)
+    for pod in of(cluster, Component.MEMBER):
+        pod.broken, pod.exit_code, pod.end = True, 78, EndKind.OTHER_JOB
+    cluster.do(plan(cluster.observed(), SETTINGS))
+    assert "failed" not in cluster.status["revision"]
+    assert of(cluster, Component.CANDIDATE), "they are replaced"
 
 
 def test_candidates_that_are_replaced_once_after_the_deadline_of_the_first_ones_go_on() -> None:

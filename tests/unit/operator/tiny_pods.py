@@ -36,6 +36,7 @@ class Pod:
     restarts: int = 0
     role: str = ""
     created_ms: int = 0
+    started_ms: int = 0
     age: int = 0
     broken: bool = False
     diverged: bool = False

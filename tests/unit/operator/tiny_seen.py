@@ -58,6 +58,7 @@ def _seen(cluster: TinyCluster, pod: Pod) -> PodSeen:
         node="" if pod.phase is PodPhase.PENDING else f"node-{pod.index}",
         role=pod.role,
         created_ms=pod.created_ms,
+        started_ms=pod.started_ms,
         restarts=pod.restarts,
         exit_code=pod.exit_code,
         ended=pod.exit_code == 0,
