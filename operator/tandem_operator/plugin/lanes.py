@@ -24,9 +24,19 @@ def lanes_of(body: Body) -> int:
 
 
 def has_lanes(body: Body) -> bool:
-    """Whether it is a whole job whose lanes are jobs of their own, or was one when its status was written."""
+    """Whether it is a whole job whose lanes are jobs of their own, or was one when its status was written.
+
+    One without lanes that is to get some runs as it did until they begin.
+    """
     status = body.get("status", {})
-    return "laneOf" not in body.get("spec", {}) and (lanes_of(body) > 1 or bool(status.get("lanes")))
+    if "laneOf" in body.get("spec", {}):
+        return False
+    if status.get("lanes"):
+        return True
+    change = status.get("laneChange")
+    if change is not None:
+        return bool(change["before"] != 1 or change["stage"] == "Beginning")
+    return lanes_of(body) > 1 and not status.get("members")
 
 
 def lanes_page(body: Body, jobs: Sequence[Body], pods: Pods, now: datetime) -> Page:

@@ -14,7 +14,7 @@ from tandem.manifest import KIND
 from tandem.status.page import show
 from tandem_operator.api import ApiError
 from tandem_operator.plugin import cli
-from tandem_operator.plugin.lanes import lanes_page
+from tandem_operator.plugin.lanes import has_lanes, lanes_page
 from tandem_operator.resources.names import JOB, LANE, LANES_OF
 from unit.operator import test_plugin_screen as screen
 
@@ -91,11 +91,47 @@ def test_lanes_that_are_not_as_they_should_be_are_listed() -> None:
     assert "! lane 1 is Degraded: 1 of 2 active replicas" in _lines(_whole(degradedLanes=degraded))
 
 
+def _change(stage: str, before: int = 1, to: int = 4) -> dict[str, Any]:
+    return {"before": before, "to": to, "stage": stage, "generation": 4, "since": "2026-11-21T21:04:00Z"}
+
+
+@pytest.mark.parametrize("stage", ["Checking", "Stopping", "Dividing", "Refused", None])
+def test_a_job_of_one_lane_that_is_to_get_four_is_shown_as_it_runs(monkeypatch: pytest.MonkeyPatch, stage: Any) -> None:
+    change = {} if stage is None else {"laneChange": _change(stage)}
+    whole = {**screen.body(*screen.WHOLE, active="1/1", **change), "spec": {"lanes": 4}}
+    pod = screen.pod()
+    pod = {**pod, "metadata": {**pod["metadata"], "labels": {JOB: "flights"}}}
+    api = _Api({"flights": whole}, (pod,))
+    monkeypatch.setattr(cli, "_connect", lambda *_: (api, "streaming"))
+
+    output = CliRunner().invoke(cli.app, ["status", "flights"]).output
+
+    assert "Safe: " in output
+    assert "flights-replica-0-x" in output
+    assert cli._label_of_pods("flights", "", "") == (JOB, 1)
+
+
+@pytest.mark.parametrize(
+    ("spec", "status", "expected"),
+    [
+        (4, {"laneChange": _change("Beginning")}, True),
+        (4, {"laneChange": _change("Checking", before=2)}, True),
+        (1, {"laneChange": _change("Checking", before=2, to=1)}, True),
+        (1, {"lanes": "2/2"}, True),
+        (4, {}, True),
+        (1, {}, False),
+    ],
+)
+def test_a_job_has_lanes_when_they_begin(spec: int, status: dict[str, Any], expected: bool) -> None:
+    assert has_lanes({"spec": {"lanes": spec}, "status": status}) is expected
+
+
 class _Api:
     """An API server with one job with two lanes, and a lane's job that one asks for by its name."""
 
-    def __init__(self) -> None:
-        self.jobs = {"flights": _whole(), "flights-lane-1": LANES[1]}
+    def __init__(self, jobs: dict[str, Any] | None = None, pods: Sequence[Any] = PODS) -> None:
+        self.jobs = jobs or {"flights": _whole(), "flights-lane-1": LANES[1]}
+        self.pods = pods
 
     def get(self, kind: str, namespace: str, name: str) -> Mapping[str, Any]:
         assert (kind, namespace) == (KIND, "streaming")
@@ -105,7 +141,7 @@ class _Api:
 
     def list(self, kind: str, namespace: str, selector: Mapping[str, str]) -> list[Mapping[str, Any]]:
         assert namespace == "streaming"
-        things = LANES if kind == KIND else PODS
+        things = LANES if kind == KIND else self.pods
         return [one for one in things if selector.items() <= one["metadata"]["labels"].items()]
 
 
