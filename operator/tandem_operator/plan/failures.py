@@ -36,11 +36,15 @@ def is_stopped(observed: Observed) -> bool:
 def nobody_works(observed: Observed) -> bool:
     """Whether the candidates of the next generation refuse, too, of a job that stands still; or there are none.
 
-    One on a node that is called lost may work.
+    One on a node that is called lost may work, see `may_work`.
     """
-    candidates = [pod for pod in observed.pods if pod.component is Component.CANDIDATE]
-    candidates = [pod for pod in candidates if pod.node_lost or not pod.is_gone]
+    candidates = [pod for pod in observed.pods if pod.component is Component.CANDIDATE and may_work(pod)]
     return is_stopped(observed) and all(not pod.ready and refuses(pod, observed.now_ms) for pod in candidates)
+
+
+def may_work(pod: PodSeen) -> bool:
+    """Whether it is not gone, or only its node is called lost, and Kubernetes has not given the pod up for that yet."""
+    return not pod.is_gone or (pod.node_lost and not pod.deleting)
 
 
 def _is_cured(seen: PodSeen | ContainerSeen, now_ms: int) -> bool:

@@ -27,7 +27,7 @@ from tandem.manifest import ReplicatedStreamJob
 from tandem.process.ending import EndKind
 from tandem_operator.actions import Action, CreatePod, DeletePod
 from tandem_operator.observed import Component, Observed, PodPhase, PodSeen
-from tandem_operator.plan.failures import failure, has_hope, is_stopped
+from tandem_operator.plan.failures import failure, has_hope, is_stopped, may_work
 from tandem_operator.plan.figures import published_epoch
 from tandem_operator.plan.members import failed_at_once, garbage_collect_pods, next_name
 from tandem_operator.plan.roster import Roster
@@ -80,9 +80,10 @@ def gone_candidates(observed: Observed, version: Version, roster: Roster) -> tup
     """Removes those that ended or are lost.
 
     Of a generation that has begun they may be the only ones that publish, until the members work: so long those on lost
-    nodes stay, since what is broken may be the operator's view.
+    nodes stay, since what is broken may be the operator's view; or until Kubernetes itself gives them up.
     """
-    begun = any(_has_begun(pod, version) for pod in observed.pods if pod.component is Component.CANDIDATE)
+    candidates = (pod for pod in observed.pods if pod.component is Component.CANDIDATE and may_work(pod))
+    begun = any(_has_begun(pod, version) for pod in candidates)
     return garbage_collect_pods(observed, Component.CANDIDATE, not begun or _is_whole(roster))
 
 

@@ -72,6 +72,15 @@ def test_a_begun_candidate_whose_node_comes_back_publishes_on() -> None:
     assert progressing(cluster)[:2] == ("True", "Complete")
 
 
+def test_a_begun_candidate_whose_pod_kubernetes_gives_up_goes_before_the_members_work() -> None:
+    cluster = _begun()
+    lost = of(cluster, Component.CANDIDATE)[0]
+    cluster.kill_node(lost)
+    lost.deleting = True
+    actions = plan(cluster.observed(), SETTINGS)
+    assert DeletePod(lost.name, lost.uid, "its node is lost", grace_s=0) in actions
+
+
 def test_candidates_on_lost_nodes_that_have_not_begun_go_at_once() -> None:
     cluster = _with_candidates()
     lost = of(cluster, Component.CANDIDATE)[0]

@@ -8,7 +8,15 @@ import pytest
 
 from tandem.process.ending import EndKind
 from tandem_operator.observed import Component, ContainerSeen, Observed, PodPhase, PodSeen
-from tandem_operator.plan.failures import ends_again, failure, failure_beside, has_hope, is_stopped, refuses
+from tandem_operator.plan.failures import (
+    ends_again,
+    failure,
+    failure_beside,
+    has_hope,
+    is_stopped,
+    nobody_works,
+    refuses,
+)
 from unit.operator.operator_builders import UID, job
 
 NOW_MS = 1_800_000_000_000
@@ -63,6 +71,19 @@ def test_a_job_stands_still_when_all_that_could_work_refuse_to() -> None:
     assert not is_stopped(standing(refusing, replace(starting, phase=PodPhase.PENDING)))
     assert not is_stopped(standing(without_node))
     assert not is_stopped(standing())
+
+
+def test_a_candidate_on_a_lost_node_may_work_until_kubernetes_gives_its_pod_up() -> None:
+    refusing = replace(pod(60), exit_code=78)
+    candidates = (
+        replace(refusing, component=Component.CANDIDATE),
+        replace(pod(60), component=Component.CANDIDATE, index=1),
+    )
+    lost = replace(candidates[1], phase=PodPhase.LOST, node_lost=True)
+
+    assert not nobody_works(standing(refusing, *candidates))
+    assert not nobody_works(standing(refusing, candidates[0], lost))
+    assert nobody_works(standing(refusing, candidates[0], replace(lost, deleting=True)))
 
 
 def test_what_ended_twice_may_come_up_yet() -> None:
