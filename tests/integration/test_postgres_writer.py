@@ -64,6 +64,19 @@ def test_a_deposed_owner_of_an_earlier_generation_writes_nothing(bench: MakeBenc
     assert table.content() == [1, 2]
 
 
+def test_what_was_refused_of_an_earlier_generations_rows_is_not_said_of_the_rows_of_the_next_one(
+    bench: MakeBench,
+) -> None:
+    table = bench("n bigint CHECK (n <> 13)")
+    old, new = table.writer(generation=0), table.writer(generation=1)
+    assert list(write(old, 5, 1, 13, 2)) == [1]
+
+    assert list(write(table.writer(generation=0), 5, 1, 13, 2)) == [1]
+    assert write(new, 5, 3, 4, 5) == {}
+    assert table.content() == [1, 2]
+    assert list(write(new, 6, 13)) == [0]
+
+
 def test_an_owner_that_sleeps_in_its_transaction_does_not_stop_its_successor_and_commits_nothing(
     bench: MakeBench,
 ) -> None:

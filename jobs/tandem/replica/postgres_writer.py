@@ -145,6 +145,17 @@ class PostgresWriter:
         if row is None:
             raise TableError(row_gone(table))
         generation, last, refused = row
+        if last == epoch and generation != self._generation:
+            # The indexes are those of that generation's rows: this one's, of other code, may be others at the same places.
+            _log.warning(
+                "epoch_of_another_generation",
+                epoch=epoch,
+                sink=table.name,
+                generation=generation,
+                effect=f"the table has the rows of generation {generation}; those that it refused have no dead letter",
+                refused=dict(refused),
+            )
+            return {}
         if last >= epoch:
             return {int(index): why for index, why in refused.items()} if last == epoch else {}
         if generation > self._generation:
