@@ -23,6 +23,7 @@ from tandem.protocol.values import Claim
 from tandem.replica.iceberg import IcebergWriter, newest_epochs, refuse_earlier_runs
 from tandem.replica.iceberg_catalog import IcebergTable
 from tandem.replica.table_access import LaterGenerationError, TableUnreachableError
+from tandem.replica.table_errors import TableAheadError
 from tandem.replica.tables import TableError
 from unit.replica.making import MakingIcebergWriter
 
@@ -62,7 +63,8 @@ def test_an_epoch_is_appended_once_and_its_snapshot_carries_it(table: IcebergTab
     for epoch in (0, 1, 2):
         write(one, epoch, epoch, 10 + epoch)
         write(other, epoch, epoch, 10 + epoch)
-    write(one, 0, 0, 10)
+    with pytest.raises(TableAheadError, match=r"has epochs up to 2, and epoch 0 is to be written"):
+        write(one, 0, 0, 10)
 
     assert content(table) == [0, 1, 2, 10, 11, 12]
     snapshots = table.catalog().load_table(table.table).snapshots()
@@ -213,7 +215,9 @@ def test_a_table_of_an_earlier_run_is_refused(table: IcebergTable) -> None:
         write(MakingIcebergWriter(table, 0), epoch, epoch)
     newest = newest_epochs([table])
 
-    refuse_earlier_runs([table], newest, lambda: 2)
+    refuse_earlier_runs([table], newest, lambda: 1)
+    with pytest.raises(TableError, match=r"epochs up to 2 of an earlier run, and epoch 0 is the last one that"):
+        refuse_earlier_runs([table], newest, lambda: 0)
     with pytest.raises(TableError, match=r"has epochs up to 2 of an earlier run.*tandem\.epoch\.job\.lake"):
         refuse_earlier_runs([table], newest, lambda: -1)
 

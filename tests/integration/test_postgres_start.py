@@ -159,12 +159,29 @@ def test_a_table_of_an_earlier_run_is_refused_with_how_to_go_on(bench: MakeBench
         write(writer, epoch, epoch)
     newest = prepare([table.table])
 
-    refuse_earlier_runs([table.table], newest, lambda: 2)
+    refuse_earlier_runs([table.table], newest, lambda: 1)
     with pytest.raises(TableError, match=r"has epochs up to 2 of an earlier run.*DELETE FROM") as caught:
         refuse_earlier_runs([table.table], newest, lambda: -1)
 
     table.server.execute(str(caught.value).partition("of that run: ")[2])
     refuse_earlier_runs([table.table], prepare([table.table]), lambda: -1)
+
+
+def test_a_table_that_is_ahead_of_what_this_run_has_published_is_refused_with_how_to_go_on(bench: MakeBench) -> None:
+    table = bench("n bigint")
+    writer = table.writer(generation=4)
+    for epoch in range(51):
+        write(writer, epoch, epoch)
+
+    with pytest.raises(
+        TableError, match=r"epochs up to 50 of an earlier run, and epoch 10 is the last.*UPDATE"
+    ) as caught:
+        refuse_earlier_runs([table.table], prepare([table.table]), lambda: 10)
+
+    table.server.execute(str(caught.value).partition("of that run: ")[2])
+    refuse_earlier_runs([table.table], prepare([table.table]), lambda: 10)
+    write(table.writer(), 11, 111)
+    assert table.content() == [*range(51), 111]
 
 
 def test_a_row_of_tandems_own_table_that_was_removed_is_not_made_again_while_the_job_goes_on(bench: MakeBench) -> None:

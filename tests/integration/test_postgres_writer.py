@@ -14,6 +14,7 @@ from tandem.replica import postgres_writer
 from tandem.replica.postgres_sql import application_name
 from tandem.replica.postgres_writer import PostgresWriter
 from tandem.replica.table_access import LaterGenerationError, TableUnreachableError
+from tandem.replica.table_errors import TableAheadError
 from tandem.replica.tables import TableError
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120), pytest.mark.usefixtures("spark")]  # it reads DDL
@@ -25,7 +26,8 @@ def test_an_epoch_is_written_once_whoever_comes(bench: MakeBench) -> None:
     for epoch, value in enumerate((1, 2, 3)):
         write(one, epoch, value)
         write(other, epoch, value)
-    write(one, 0, 1)
+    with pytest.raises(TableAheadError, match=r"has epochs up to 2, and epoch 0 is to be written"):
+        write(one, 0, 1)
 
     assert table.content() == [1, 2, 3]
     assert table.epoch() == 2

@@ -16,10 +16,12 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from tandem.replica.earlier_runs import earlier_run
 from tandem.replica.iceberg_catalog import IcebergTable, existing, loaded, speaking
 from tandem.replica.iceberg_fit import misfits, unfit, unfit_folders, unfit_partition
 from tandem.replica.table_access import TIMEOUT_S, LaterGenerationError
-from tandem.replica.tables import TableError
+from tandem.replica.table_errors import TableAheadError, TableError
+from tandem.replica.tables import ahead
 from tandem.topics.declared import TABLE_PREFIX
 
 _T = TypeVar("_T")
@@ -60,12 +62,14 @@ def _at_start(table: IcebergTable, look: Callable[[], _T], timeout_s: float) -> 
 def refuse_earlier_runs(
     tables: Sequence[IcebergTable], newest: Mapping[str, int], last_published: Callable[[], int]
 ) -> None:
-    """Raise `TableError` if nothing of this run is published yet, but a table has epochs of a job that ran before."""
+    """Raise `TableError` if a table has epochs of a job that ran before, with the numbers of epochs to come.
+
+    `newest` : as `newest_epochs` returns it. `last_published` : as for `earlier_run`.
+    """
     for table in tables:
-        if newest[table.name] > 0 and last_published() < 0:
+        if why := earlier_run(newest[table.name], last_published):
             raise TableError(
-                f"sink {table.name}: {table} has epochs up to {newest[table.name]} of an earlier run, and the job begins "
-                "again with epoch 0: rows would be lost. Give the job another metadata.name, or the sink another table; or "
+                f"sink {table.name}: {table} {why}. Give the job another metadata.name, or the sink another table; or "
                 f"remove the table property {table.property}, to write behind the rows of that run"
             )
 
@@ -109,7 +113,9 @@ class IcebergWriter:
             there.metadata.properties[_NO_RETRIES] = "0"
             _check_partitions(there, self._table)
             generation, last = _last(there, self._table)
-            if last >= epoch:
+            if last > epoch:
+                raise TableAheadError(ahead(str(self._table), last, epoch))
+            if last == epoch:
                 return
             if generation > self._generation:
                 raise LaterGenerationError(f"generation {generation} writes {self._table}, this is {self._generation}")

@@ -17,6 +17,7 @@ from pyspark.sql.types import StructType
 from tandem.logs import get_logger
 from tandem.protocol.values import Config, Marker
 from tandem.replica import iceberg, postgres, table_access
+from tandem.replica.earlier_runs import refuse_tables_of_earlier_runs
 from tandem.replica.iceberg_catalog import IcebergTable
 from tandem.replica.identity_parts import facts_format
 from tandem.replica.postgres import PostgresTable
@@ -36,6 +37,22 @@ class SinkTables:
     files: Sequence[TableSink] = ()
     lake: Sequence[IcebergTable] = ()
     postgres: Sequence[PostgresTable] = ()
+
+
+def prepare_tables(tables: SinkTables, job: str, last_published: Callable[[], int] | None) -> None:
+    """Look at all tables once; make Tandem's own in PostgreSQL. Refuse those of earlier runs: see `earlier_run`.
+
+    last_published : the last epoch whose marker is in the log; None: each replica has epochs of its own, they are not looked
+    for.
+
+    Raises `TableError`, `TableUnreachableError`.
+    """
+    newest_of_postgres = postgres.prepare(tables.postgres)
+    newest_of_lake = iceberg.newest_epochs(tables.lake)
+    if last_published is not None:
+        refuse_tables_of_earlier_runs(job, tables.files, last_published)
+        postgres.refuse_earlier_runs(tables.postgres, newest_of_postgres, last_published)
+        iceberg.refuse_earlier_runs(tables.lake, newest_of_lake, last_published)
 
 
 def begins(config: Config, newest: Marker | None) -> bool:

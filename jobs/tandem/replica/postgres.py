@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 from pyspark.sql.types import StructType
 
 from tandem.manifest import Manifest, PostgresOptions, PostgresSink, SecretError
+from tandem.replica.earlier_runs import earlier_run
 from tandem.replica.postgres_fit import Shape, create_statement, misfits, shown
 from tandem.replica.postgres_sql import application_name, create_epochs, describe, epochs_table
 from tandem.replica.table_access import TableUnreachableError
@@ -125,19 +126,24 @@ def row_gone(table: PostgresTable) -> str:
 def refuse_earlier_runs(
     tables: Sequence[PostgresTable], newest: Mapping[str, int], last_published: Callable[[], int]
 ) -> None:
-    """Raise `TableError` if nothing of this run is published yet, but a table has epochs of a job that ran before.
+    """Raise `TableError` if a table has epochs of a job that ran before, with the numbers of epochs to come.
 
-    `newest` : as `prepare` returns it. `last_published` : as for `refuse_tables_of_earlier_runs`.
+    `newest` : as `prepare` returns it. `last_published` : as for `earlier_run`.
     """
     for table in tables:
-        # A run that ended before its first marker may have left epoch 0, which is the same in this one.
-        if newest[table.name] > 0 and last_published() < 0:
+        if why := earlier_run(newest[table.name], last_published):
             raise TableError(
-                f"sink {table.name}: {shown(table.sink)} has epochs up to {newest[table.name]} of an earlier run, and the "
-                "job begins again with epoch 0: rows would be lost. Give the job another metadata.name; or, if it shall "
-                f"write behind the rows of that run: DELETE FROM {epochs_table(table.sink)} WHERE job = '{table.job}' "
-                f"AND sink = '{table.name}'"
+                f"sink {table.name}: {shown(table.sink)} {why}. Give the job another metadata.name; or, if it shall "
+                f"write behind the rows of that run: {_forget(table, last_published())}"
             )
+
+
+def _forget(table: PostgresTable, last: int) -> str:
+    """The statement by which a job whose `last` epoch is published writes its next one."""
+    row = f"WHERE job = '{table.job}' AND sink = '{table.name}'"
+    if last < 0:
+        return f"DELETE FROM {epochs_table(table.sink)} {row}"
+    return f"UPDATE {epochs_table(table.sink)} SET generation = -1, epoch = {last}, refused = '{{}}' {row}"
 
 
 def check_fit(tables: Sequence[PostgresTable], rows: StructType) -> None:

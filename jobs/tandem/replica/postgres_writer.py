@@ -27,7 +27,8 @@ from tandem.replica.postgres_sql import (
     insert,
 )
 from tandem.replica.table_access import LaterGenerationError, TableUnreachableError
-from tandem.replica.tables import TableError
+from tandem.replica.table_errors import TableAheadError, TableError
+from tandem.replica.tables import ahead
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -156,8 +157,10 @@ class PostgresWriter:
                 refused=dict(refused),
             )
             return {}
-        if last >= epoch:
-            return {int(index): why for index, why in refused.items()} if last == epoch else {}
+        if last > epoch:
+            raise TableAheadError(ahead(str(table), last, epoch))
+        if last == epoch:
+            return {int(index): why for index, why in refused.items()}
         if generation > self._generation:
             raise LaterGenerationError(f"generation {generation} writes {table}, and this is {self._generation}")
         return None

@@ -44,11 +44,11 @@ from tandem.replica.identity_parts import agreed_schemas, agreed_tables, identit
 from tandem.replica.java_folder import java_folder
 from tandem.replica.lanes_before import check_lanes_before
 from tandem.replica.late import LateRows
-from tandem.replica.made_tables import SinkTables, begins, make_tables
+from tandem.replica.made_tables import SinkTables, begins, make_tables, prepare_tables
 from tandem.replica.origin import origin_of
 from tandem.replica.other_run import other_run_of
 from tandem.replica.partitioning import PartitionedSources, refuse_scattered
-from tandem.replica.postgres import check_fit, postgres_tables, prepare, refuse_earlier_runs
+from tandem.replica.postgres import check_fit, postgres_tables
 from tandem.replica.refused import RefusedRows
 from tandem.replica.resting import Resting
 from tandem.replica.setting import START_TIMEOUT_S, Setting
@@ -56,7 +56,7 @@ from tandem.replica.shipping import StateShipping
 from tandem.replica.spark_runtime import SparkRuntime
 from tandem.replica.states import States
 from tandem.replica.table_copies import note_tables, remove_unneeded
-from tandem.replica.tables import refuse_tables_of_earlier_runs, table_sinks
+from tandem.replica.tables import table_sinks
 from tandem.replica.unread import UnreadRecords
 from tandem.snapshots import Savepoint, SnapshotStoreError, StoredTables
 from tandem.topics.declared import check_limits, compacted_inputs, counts_read, ensure_topics, sink_topics
@@ -87,18 +87,14 @@ class Output:
         compacted = compacted_inputs(topics, manifest)
         for reason in compacted.values():
             _log.warning("input_is_compacted", reason=reason)
-        tables = table_sinks(manifest)
-        deltas = table_access.reach(tables)
+        files = table_sinks(manifest)
+        deltas = table_access.reach(files)
         refused = RefusedRows(sink_topics(topics, manifest, deltas), lambda: sink_topics(topics, manifest, deltas))
         check_limits(refused.sinks)
         postgres = postgres_tables(manifest, os.environ, setting.name)
-        newest = prepare(postgres)
-        lake = iceberg_tables(manifest, os.environ, setting.name)
-        newest_of_lake = iceberg.newest_epochs(lake)
-        if setting.spec.ordering.mode != "none":  # else each replica has epochs of its own
-            refuse_tables_of_earlier_runs(manifest.name, tables, lambda: clients.newest_published().epoch)
-            refuse_earlier_runs(postgres, newest, lambda: clients.newest_published().epoch)
-            iceberg.refuse_earlier_runs(lake, newest_of_lake, lambda: clients.newest_published().epoch)
+        tables = SinkTables(files, iceberg_tables(manifest, os.environ, setting.name), postgres)
+        is_alone = setting.spec.ordering.mode == "none"
+        prepare_tables(tables, manifest.name, None if is_alone else lambda: clients.newest_published().epoch)
         written = (logs.ordering, logs.commits, *refused.sinks.partitions, TRANSACTIONS)
         troubles = Troubles(look_at(clients.connection, lambda: written), setting.metrics.refused)
         appender = ProposalAppender(
@@ -109,7 +105,7 @@ class Output:
         )
         troubles.poke = appender.serve
         producer = clients.producer(setting.incarnation, lambda: refused.sinks.output_limits, troubles.throttled)
-        return cls(refused, troubles, appender, producer, compacted, SinkTables(tables, lake, postgres))
+        return cls(refused, troubles, appender, producer, compacted, tables)
 
     def while_waiting(self) -> Resting:
         """To be called again and again by who waits, and publishes nothing: what the clients have to say would pile up."""

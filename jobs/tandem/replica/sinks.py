@@ -15,7 +15,7 @@ from tandem.replica.iceberg_catalog import IcebergTable
 from tandem.replica.postgres import PostgresTable
 from tandem.replica.postgres_writer import PostgresWriter
 from tandem.replica.rows import EpochRows
-from tandem.replica.table_access import LaterGenerationError, TableUnreachableError
+from tandem.replica.table_errors import LaterGenerationError, TableAheadError, TableError, TableUnreachableError
 from tandem.replica.tables import TableWriter
 from tandem.topics.declared import TABLE_PREFIX
 from tandem.waits import Task
@@ -45,6 +45,7 @@ class SinkWriters:
         task: Task,
     ) -> None:
         self._files, self._tables, self._functions, self._task = files, tables, functions, task
+        self._ahead = -1
 
     def write(self, rows: EpochRows) -> Mapping[int, str]:
         """Write an epoch's rows; again, if they were written before. Returns those that a sink refused: index → why.
@@ -56,9 +57,20 @@ class SinkWriters:
             refused = self._write(rows)
         except TRY_AGAIN as error:
             self._task.at(str(error))
+            if isinstance(error, TableAheadError):
+                self._refuse_again(rows.epoch, error)
             raise
         self._task.ends()
         return refused
+
+    def _refuse_again(self, epoch: int, error: TableAheadError) -> None:
+        """Raise `TableError` the second time: the log was read to its end meanwhile, and nobody has published it."""
+        if self._ahead == epoch:
+            raise TableError(
+                f"{error}. Nobody has published epoch {epoch}: its rows, and those up to there, would be lost. Another run "
+                "of this job has written the table, or writes it. Stop that one; start this job again: it says how to go on"
+            ) from error
+        self._ahead = epoch
 
     def _write(self, rows: EpochRows) -> Mapping[int, str]:
         self._files.write(rows)

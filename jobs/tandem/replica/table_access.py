@@ -15,7 +15,10 @@ from pyspark.sql.types import StructType
 
 from tandem.replica import tables
 from tandem.replica.delta_fit import closed
-from tandem.replica.tables import TableError, TableSink, check_delta
+from tandem.replica.table_errors import LaterGenerationError as LaterGenerationError
+from tandem.replica.table_errors import TableError
+from tandem.replica.table_errors import TableUnreachableError as TableUnreachableError
+from tandem.replica.tables import TableSink, check_delta
 from tandem.topics.declared import TABLE_PREFIX
 
 TIMEOUT_S: Final = 20.0
@@ -35,14 +38,6 @@ _WORDS: Final = (
     "403",
 )
 """What errors without a class of their own say."""
-
-
-class TableUnreachableError(Exception):
-    """A table's file system does not answer; it may answer later."""
-
-
-class LaterGenerationError(Exception):
-    """A later generation of the job writes the table."""
 
 
 def reach(sinks: Sequence[TableSink], timeout_s: float = TIMEOUT_S) -> dict[str, tuple[str, ...]]:

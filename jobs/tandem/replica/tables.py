@@ -5,7 +5,6 @@ file is named after its epoch and replaced, and a Delta commit carries the epoch
 which Delta accepts only once (Delta protocol, "Transaction Identifiers").
 """
 
-import re
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,12 +19,10 @@ from tandem.manifest import Manifest
 from tandem.replica.delta_fit import closed, misfits
 from tandem.replica.on_disk import sync_file, sync_folder
 from tandem.replica.rows import EpochRows
+from tandem.replica.table_errors import TableAheadError
+from tandem.replica.table_errors import TableError as TableError
 from tandem.replica.table_rows import unfit_for_delta
 from tandem.topics.declared import TABLE_PREFIX
-
-
-class TableError(Exception):
-    """A table cannot be written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,14 +103,16 @@ class TableWriter:
         from deltalake import CommitProperties, Transaction, write_deltalake
         from deltalake.exceptions import CommitFailedError, SchemaMismatchError
 
-        application = _application(self._job, sink)
+        application = application_of(self._job, sink)
         properties = CommitProperties(app_transactions=[Transaction(application, epoch)])
         for tries_left in reversed(range(_COMMIT_TRIES)):
             # Looked at and written with one snapshot: whatever another writer commits meanwhile is then a conflict.
             snapshot = _delta_table(sink)
             _check_partitions(sink, snapshot, self._of(sink)[sink.name])
             version = snapshot.transaction_version(application)
-            if version is not None and version >= epoch:
+            if version is not None and version > epoch:
+                raise TableAheadError(ahead(f"the delta table {sink.path} of sink {sink.name}", version, epoch))
+            if version == epoch:
                 return
             check_delta(sink, snapshot, table.schema)
             try:
@@ -152,11 +151,11 @@ def check_delta(sink: TableSink, snapshot: Any, rows: pa.Schema) -> None:
 
 
 _COMMIT_TRIES = 5
-_PARQUET = re.compile(r"epoch-(\d+)\.parquet")
 _WITH_FOLDERS = ("file", "local", "hdfs")
 
 
-def _application(job: str, sink: TableSink) -> str:
+def application_of(job: str, sink: TableSink) -> str:
+    """Who writes, as Delta's transaction identifiers have it."""
     return f"{job}/{sink.name}"
 
 
@@ -195,6 +194,14 @@ def gone(sink: str, table: str) -> str:
         "had it when its generation began. It is not made again, since that one would have neither the rows nor the "
         "partitions of the one before. Put it back, or create one as it shall be; then start the job again. It goes on "
         "with the first epoch that is not published"
+    )
+
+
+def ahead(table: str, newest: int, epoch: int) -> str:
+    """What to say of a table that has later epochs than the one to be written."""
+    return (
+        f"{table} has epochs up to {newest}, and epoch {epoch} is to be written. It was published by another replica, which "
+        "the log will show; or those are of another run of the job"
     )
 
 
@@ -247,42 +254,3 @@ def _write_parquet(sink: TableSink, epoch: int, table: pa.Table) -> None:
         sync_file(files, file)
     files.mv(temporary, f"{root}/epoch-{epoch:012d}.parquet")
     sync_folder(files, root)
-
-
-def refuse_tables_of_earlier_runs(job: str, sinks: Sequence[TableSink], last_published: Callable[[], int]) -> None:
-    """Raise `TableError` if nothing of this run is published yet, but a table has epochs of a job that ran before.
-
-    Those have the same numbers as the epochs to come: Delta would leave these out, and as Parquet they would replace them.
-
-    `last_published` : the last epoch whose marker is in the log; −1: there is none. It is asked again each time.
-    """
-    if not sinks or last_published() >= 0:
-        return
-    for sink in sinks:
-        newest = _newest_delta(sink, job) if sink.kind == "delta" else _newest_parquet(sink)
-        # A run that ended before its first marker may have left epoch 0. An epoch after it is of this run only if other
-        # replicas have published meanwhile: so they are asked for after the table was looked at.
-        if newest > 0 and last_published() < 0:
-            raise TableError(
-                f"sink {sink.name}: the {sink.kind} table {sink.path} has epochs up to {newest} of an earlier run, and the "
-                "job begins again with epoch 0: rows would be lost. Give the sink another path, or remove the old table"
-            )
-
-
-def _newest_delta(sink: TableSink, job: str) -> int:
-    """The newest epoch of `job` in a Delta table; −1: there is none."""
-    from deltalake import DeltaTable
-
-    if not DeltaTable.is_deltatable(sink.path):
-        return -1
-    version = DeltaTable(sink.path).transaction_version(_application(job, sink))
-    return -1 if version is None else int(version)
-
-
-def _newest_parquet(sink: TableSink) -> int:
-    """The newest epoch in a folder of Parquet files, of whichever job; −1: there is none."""
-    files, root = fsspec.core.url_to_fs(sink.path)
-    if not files.isdir(root):
-        return -1
-    names = (_PARQUET.fullmatch(path.rpartition("/")[2]) for path in files.ls(root, detail=False))
-    return max((int(name[1]) for name in names if name is not None), default=-1)

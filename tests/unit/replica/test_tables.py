@@ -14,9 +14,11 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from tandem.kafka.headers import RowId, row_id
+from tandem.replica.earlier_runs import refuse_tables_of_earlier_runs
 from tandem.replica.records import records_of
 from tandem.replica.rows import EpochRows
-from tandem.replica.tables import TableError, TableSink, TableWriter, refuse_tables_of_earlier_runs
+from tandem.replica.table_errors import TableAheadError
+from tandem.replica.tables import TableError, TableSink, TableWriter
 from tandem.topics.declared import SinkTopics
 from unit.replica.making import MakingTableWriter
 
@@ -132,7 +134,11 @@ def test_an_epoch_that_is_written_again_is_there_once(kind: str, tmp_path: Path)
 
     for epoch in (1, 2):
         second.write(rows(epoch))
-    second.write(rows(0))
+    if kind == "delta":
+        with pytest.raises(TableAheadError, match=r"has epochs up to 2, and epoch 0 is to be written"):
+            second.write(rows(0))
+    else:
+        second.write(rows(0))
 
     assert content(kind, tmp_path / "t") == [0, 1, 10, 11, 20, 21]
 
@@ -221,6 +227,15 @@ def test_a_job_that_has_published_goes_on_with_its_table(kind: str, tmp_path: Pa
     written(kind, tmp_path / "t", 0, 1, 2)
 
     begin(kind, tmp_path / "t", published=lambda: 1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_table_that_is_ahead_of_what_this_run_has_published_is_refused(kind: str, tmp_path: Path) -> None:
+    written(kind, tmp_path / "t", 0, 50)
+
+    begin(kind, tmp_path / "t", published=lambda: 49)
+    with pytest.raises(TableError, match=r"has epochs up to 50 of an earlier run, and epoch 10 is the last one that"):
+        begin(kind, tmp_path / "t", published=lambda: 10)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -1,0 +1,64 @@
+"""Tables that an earlier run of a job has written: it had the same epochs' numbers, and other rows in them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+import fsspec
+
+from tandem.replica.table_errors import TableError
+from tandem.replica.tables import TableSink, application_of
+
+_PARQUET = re.compile(r"epoch-(\d+)\.parquet")
+
+
+def earlier_run(newest: int, last_published: Callable[[], int]) -> str:
+    """What to say of a table whose `newest` epoch this run cannot have written; "": it can have. −1: there is none.
+
+    An epoch is written when the one before it is published: so one more than these may be there, of an owner that ended.
+
+    `last_published` : the last epoch whose marker is in the log; −1: there is none. What other replicas have published
+    meanwhile counts: so it is asked after the table was looked at.
+    """
+    if newest <= 0 or newest <= (last := last_published()) + 1:
+        return ""
+    goes_on = (
+        "the job begins again with epoch 0" if last < 0 else f"epoch {last} is the last one that this run has published"
+    )
+    return f"has epochs up to {newest} of an earlier run, and {goes_on}: rows would be lost"
+
+
+def refuse_tables_of_earlier_runs(job: str, sinks: Sequence[TableSink], last_published: Callable[[], int]) -> None:
+    """Raise `TableError` if a table has epochs of a job that ran before, with the numbers of epochs to come.
+
+    Delta would leave those out, and as Parquet they would replace the table's.
+
+    `last_published` : as for `earlier_run`.
+    """
+    for sink in sinks:
+        newest = _newest_delta(sink, job) if sink.kind == "delta" else _newest_parquet(sink)
+        if why := earlier_run(newest, last_published):
+            raise TableError(
+                f"sink {sink.name}: the {sink.kind} table {sink.path} {why}. Give the sink another path, or remove the "
+                "old table"
+            )
+
+
+def _newest_delta(sink: TableSink, job: str) -> int:
+    """The newest epoch of `job` in a Delta table; −1: there is none."""
+    from deltalake import DeltaTable
+
+    if not DeltaTable.is_deltatable(sink.path):
+        return -1
+    version = DeltaTable(sink.path).transaction_version(application_of(job, sink))
+    return -1 if version is None else int(version)
+
+
+def _newest_parquet(sink: TableSink) -> int:
+    """The newest epoch in a folder of Parquet files, of whichever job; −1: there is none."""
+    files, root = fsspec.core.url_to_fs(sink.path)
+    if not files.isdir(root):
+        return -1
+    names = (_PARQUET.fullmatch(path.rpartition("/")[2]) for path in files.ls(root, detail=False))
+    return max((int(name[1]) for name in names if name is not None), default=-1)
