@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import uuid
+from dataclasses import replace
 
 import pytest
 from pyspark.sql.types import StructType, _parse_datatype_string
@@ -12,6 +13,7 @@ from integration.postgres_bench import Bench, MakeBench, keyed, write
 from integration.postgres_server import PostgresServer
 from tandem.replica.made_tables import SinkTables, make_tables
 from tandem.replica.postgres import PostgresTable, check_fit, make_row, prepare, refuse_earlier_runs
+from tandem.replica.postgres_writer import PostgresWriter
 from tandem.replica.table_access import TableUnreachableError
 from tandem.replica.tables import TableError
 from tandem.waiting import Deadline, wait_until
@@ -182,6 +184,22 @@ def test_a_table_that_is_ahead_of_what_this_run_has_published_is_refused_with_ho
     refuse_earlier_runs([table.table], prepare([table.table]), lambda: 10)
     write(table.writer(), 11, 111)
     assert table.content() == [*range(51), 111]
+
+
+def test_epoch_0_of_an_earlier_run_is_refused_once_the_row_says_whose_it_is(bench: MakeBench) -> None:
+    table = bench("n bigint")
+    one, two = (replace(table.table, run=run) for run in ("one", "two"))
+    writer = table.writer()
+    table.server.execute("ALTER TABLE tandem_epochs DROP COLUMN run")  # as an older Tandem has made it
+    write(writer, 0, 1)
+    write(PostgresWriter(one, 0), 0, 1)
+    refuse_earlier_runs([two], prepare([two]), lambda: -1)
+    assert table.server.execute("SELECT run FROM tandem_epochs WHERE job = %s", table.name) == [(None,)]
+
+    write(PostgresWriter(one, 0), 1, 2)
+    refuse_earlier_runs([one], prepare([one]), lambda: 0)
+    with pytest.raises(TableError, match="has epochs up to 1 of an earlier run, and epoch 0 is the last one that"):
+        refuse_earlier_runs([two], prepare([two]), lambda: 0)
 
 
 def test_a_row_of_tandems_own_table_that_was_removed_is_not_made_again_while_the_job_goes_on(bench: MakeBench) -> None:

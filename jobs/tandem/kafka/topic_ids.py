@@ -30,6 +30,11 @@ def ids_of(topics: Topics, names: Iterable[str]) -> TopicIds:
     return tuple((name, found[name]) for name in wanted if found.get(name))
 
 
+def run_of(topics: Topics, ordering: str) -> str:
+    """Which run of a job this is: the id of its ordering topic, which says what is in each epoch; "": it has none."""
+    return topics.ids([ordering]).get(ordering, "")
+
+
 @lru_cache
 def _tell_unknown(names: str) -> None:
     _log.warning(

@@ -4,24 +4,38 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import fsspec
+import pyarrow.parquet as pq
 
 from tandem.replica.table_errors import TableError
-from tandem.replica.tables import TableSink, application_of
+from tandem.replica.tables import RUN_METADATA, TableSink, application_of, file_name, run_applications
 
 _PARQUET = re.compile(r"epoch-(\d+)\.parquet")
 
 
-def earlier_run(newest: int, last_published: Callable[[], int]) -> str:
+def written_by(run: str, epoch: int) -> str:
+    """What a table keeps beside its newest epoch: an older Tandem writes the epoch, and leaves this as it was."""
+    return f"{epoch}:{run}"
+
+
+def is_of_other_run(kept: str | None, epoch: int, run: str) -> bool:
+    """Whether a table says that another run than `run` has written `epoch`. `kept`: see `written_by`; None: nothing is."""
+    of, _, by = (kept or "").partition(":")
+    return of == str(epoch) and bool(by and run) and by != run
+
+
+def earlier_run(newest: int, last_published: Callable[[], int], is_other: Callable[[], bool]) -> str:
     """What to say of a table whose `newest` epoch this run cannot have written; "": it can have. −1: there is none.
 
     An epoch is written when the one before it is published: so one more than these may be there, of an owner that ended.
 
     `last_published` : the last epoch whose marker is in the log; −1: there is none. What other replicas have published
-    meanwhile counts: so it is asked after the table was looked at.
+    meanwhile counts: so it is asked after the table was looked at. `is_other` : whether the table says that the newest epoch
+    is of another run; tables that an older Tandem has written do not say.
     """
-    if newest <= 0 or newest <= (last := last_published()) + 1:
+    if newest < 0 or newest <= (last := last_published()) or (newest == last + 1 and not is_other()):
         return ""
     goes_on = (
         "the job begins again with epoch 0" if last < 0 else f"epoch {last} is the last one that this run has published"
@@ -38,7 +52,8 @@ def refuse_tables_of_earlier_runs(job: str, sinks: Sequence[TableSink], last_pub
     """
     for sink in sinks:
         newest = _newest_delta(sink, job) if sink.kind == "delta" else _newest_parquet(sink)
-        if why := earlier_run(newest, last_published):
+        is_other = partial(_is_other_delta if sink.kind == "delta" else _is_other_parquet, sink, newest, job)
+        if why := earlier_run(newest, last_published, is_other):
             raise TableError(
                 f"sink {sink.name}: the {sink.kind} table {sink.path} {why}. Give the sink another path, or remove the "
                 "old table"
@@ -53,6 +68,21 @@ def _newest_delta(sink: TableSink, job: str) -> int:
         return -1
     version = DeltaTable(sink.path).transaction_version(application_of(job, sink))
     return -1 if version is None else int(version)
+
+
+def _is_other_delta(sink: TableSink, newest: int, job: str) -> bool:
+    from deltalake import DeltaTable
+
+    table = DeltaTable(sink.path)
+    of_any, of_mine = (table.transaction_version(name) for name in run_applications(job, sink))
+    return bool(sink.run) and of_any == newest and of_mine != newest
+
+
+def _is_other_parquet(sink: TableSink, newest: int, _job: str) -> bool:
+    files, root = fsspec.core.url_to_fs(sink.path)
+    with files.open(f"{root}/{file_name(newest)}", "rb") as file:
+        kept = (pq.read_schema(file).metadata or {}).get(RUN_METADATA)
+    return kept is not None and is_of_other_run(kept.decode(), newest, sink.run)
 
 
 def _newest_parquet(sink: TableSink) -> int:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from tandem.replica.earlier_runs import earlier_run
+from tandem.replica.earlier_runs import earlier_run, is_of_other_run, written_by
 from tandem.replica.iceberg_catalog import IcebergTable, existing, loaded, speaking
 from tandem.replica.iceberg_fit import misfits, unfit, unfit_folders, unfit_partition
 from tandem.replica.table_access import TIMEOUT_S, LaterGenerationError
@@ -67,11 +67,21 @@ def refuse_earlier_runs(
     `newest` : as `newest_epochs` returns it. `last_published` : as for `earlier_run`.
     """
     for table in tables:
-        if why := earlier_run(newest[table.name], last_published):
+        if why := earlier_run(newest[table.name], last_published, partial(_is_other, table, newest[table.name])):
             raise TableError(
                 f"sink {table.name}: {table} {why}. Give the job another metadata.name, or the sink another table; or "
                 f"remove the table property {table.property}, to write behind the rows of that run"
             )
+
+
+def _is_other(table: IcebergTable, epoch: int) -> bool:
+    def look() -> bool:
+        there = existing(table)
+        return there is not None and is_of_other_run(
+            there.metadata.properties.get(table.run_property), epoch, table.run
+        )
+
+    return _at_start(table, look, TIMEOUT_S)
 
 
 class IcebergWriter:
@@ -132,7 +142,8 @@ class IcebergWriter:
     def _commit(self, there: Any, epoch: int, rows: pa.Table) -> None:
         own = {"job": self._table.job, "sink": self._table.name, "generation": self._generation, "epoch": epoch}
         transaction = there.transaction()
-        transaction.set_properties({self._table.property: f"{self._generation}:{epoch}"})
+        run = {self._table.run_property: written_by(self._table.run, epoch)} if self._table.run else {}
+        transaction.set_properties({self._table.property: f"{self._generation}:{epoch}", **run})
         transaction.append(rows, snapshot_properties={f"tandem.{name}": str(value) for name, value in own.items()})
         self._at(f"the end of the commit of {self._table}")
         transaction.commit_transaction()

@@ -20,15 +20,21 @@ _LONGEST: Final = 400
 
 @dataclass(frozen=True, slots=True)
 class IcebergTable:
-    """A sink that is an Iceberg table, and how its catalog is reached. `job`: who writes."""
+    """A sink that is an Iceberg table, and how its catalog is reached. `job`: who writes. `run`: see `run_of`."""
 
     name: str
     table: str
     options: Mapping[str, str]
     job: str
+    run: str = ""
 
     def __repr__(self) -> str:
         return f"the iceberg table {self.table} of sink {self.name}"  # without secrets
+
+    @property
+    def run_property(self) -> str:
+        """The table property with the epoch that was written last and its run, as `written_by` has it."""
+        return f"tandem.run.{self.job}.{self.name}"
 
     @property
     def property(self) -> str:
@@ -45,7 +51,9 @@ class IcebergTable:
         return load_catalog(options.pop("name", f"tandem-{self.name}"), **options)
 
 
-def iceberg_tables(manifest: Manifest, environ: Mapping[str, str], replica: str) -> tuple[IcebergTable, ...]:
+def iceberg_tables(
+    manifest: Manifest, environ: Mapping[str, str], replica: str, run: str = ""
+) -> tuple[IcebergTable, ...]:
     """The sinks of a job that are Iceberg tables. Raises `TableError`: no pyiceberg, or a secret is missing.
 
     replica : its name; without ordering each replica has epochs of its own.
@@ -59,7 +67,9 @@ def iceberg_tables(manifest: Manifest, environ: Mapping[str, str], replica: str)
         raise TableError("an iceberg sink needs the package pyiceberg: pip install 'tandem-stream[iceberg]'") from error
     job = f"{manifest.name}.{replica}" if manifest.spec.ordering.mode == "none" else manifest.name
     try:
-        return tuple(IcebergTable(name, s.table, s.options(environ, manifest.base, name), job) for name, s in found)
+        return tuple(
+            IcebergTable(name, s.table, s.options(environ, manifest.base, name), job, run) for name, s in found
+        )
     except SecretError as error:
         raise TableError(str(error)) from error
 

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from pyspark.sql.types import StructType
 
+from tandem.logs import get_logger
 from tandem.manifest import Manifest, PostgresOptions, PostgresSink, SecretError
-from tandem.replica.earlier_runs import earlier_run
+from tandem.replica.earlier_runs import earlier_run, is_of_other_run
 from tandem.replica.postgres_fit import Shape, create_statement, misfits, shown
-from tandem.replica.postgres_sql import application_name, create_epochs, describe, epochs_table
+from tandem.replica.postgres_sql import add_runs, application_name, create_epochs, describe, epochs_table, keeps_runs
 from tandem.replica.table_access import TableUnreachableError
 from tandem.replica.tables import TableError
 from tandem.topics.declared import TABLE_PREFIX
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
+_log = get_logger(__name__)
+
 CONNECT_TIMEOUT_S: Final = 10
 _LONGEST_REASON: Final = 400
 _FOR_GOOD: Final = ("28", "3D", "3F", "42")
@@ -31,12 +34,13 @@ _FOR_GOOD: Final = ("28", "3D", "3F", "42")
 
 @dataclass(frozen=True, slots=True)
 class PostgresTable:
-    """A sink in PostgreSQL and how it is reached. `job`: who writes, as `tandem_epochs` names it."""
+    """A sink in PostgreSQL and how it is reached. `job`: who writes, as `tandem_epochs` names it. `run`: see `run_of`."""
 
     name: str
     sink: PostgresSink
     options: PostgresOptions
     job: str
+    run: str = ""
 
     def __str__(self) -> str:
         return f"the postgres table {shown(self.sink)} of sink {self.name}"
@@ -45,7 +49,9 @@ class PostgresTable:
         return str(self)  # without the password
 
 
-def postgres_tables(manifest: Manifest, environ: Mapping[str, str], replica: str) -> tuple[PostgresTable, ...]:
+def postgres_tables(
+    manifest: Manifest, environ: Mapping[str, str], replica: str, run: str = ""
+) -> tuple[PostgresTable, ...]:
     """The sinks of a job that are tables of PostgreSQL. Raises `TableError`: no psycopg, or a secret is missing.
 
     replica : its name; without ordering each replica has epochs of its own.
@@ -59,7 +65,9 @@ def postgres_tables(manifest: Manifest, environ: Mapping[str, str], replica: str
         raise TableError("a postgres sink needs the package psycopg: pip install 'tandem-stream[postgres]'") from error
     job = f"{manifest.name}/{replica}" if manifest.spec.ordering.mode == "none" else manifest.name
     try:
-        return tuple(PostgresTable(name, sink, sink.options(environ, manifest.base, name), job) for name, sink in found)
+        return tuple(
+            PostgresTable(name, sink, sink.options(environ, manifest.base, name), job, run) for name, sink in found
+        )
     except SecretError as error:
         raise TableError(str(error)) from error
 
@@ -131,11 +139,22 @@ def refuse_earlier_runs(
     `newest` : as `prepare` returns it. `last_published` : as for `earlier_run`.
     """
     for table in tables:
-        if why := earlier_run(newest[table.name], last_published):
+        if why := earlier_run(newest[table.name], last_published, partial(_is_other, table, newest[table.name])):
             raise TableError(
                 f"sink {table.name}: {shown(table.sink)} {why}. Give the job another metadata.name; or, if it shall "
                 f"write behind the rows of that run: {_forget(table, last_published())}"
             )
+
+
+def _is_other(table: PostgresTable, epoch: int) -> bool:
+    def look(connection: Connection[Any]) -> bool:
+        row = connection.execute(
+            f"SELECT to_jsonb(e) ->> 'run' FROM {epochs_table(table.sink)} AS e WHERE job = %s AND sink = %s",
+            (table.job, table.name),
+        ).fetchone()
+        return row is not None and is_of_other_run(row[0], epoch, table.run)
+
+    return _with(table, look)
 
 
 def _forget(table: PostgresTable, last: int) -> str:
@@ -181,6 +200,13 @@ def _begun(connection: Connection[Any], table: PostgresTable) -> int:
                     f"sink {table.name}: the user {table.sink.user} may not create Tandem's own table in the schema "
                     f"{table.sink.schema_name}. GRANT CREATE on it, or create it: {create_epochs(table.sink)}"
                 ) from error
+    if table.run and not keeps_runs(connection, table.sink):
+        try:
+            with connection.transaction():
+                connection.execute("SET LOCAL lock_timeout = '2s'")
+                connection.execute(add_runs(table.sink))
+        except (psycopg.errors.InsufficientPrivilege, psycopg.errors.LockNotAvailable) as error:
+            _log.warning("runs_not_kept", sink=table.name, reason=said(error), remedy=add_runs(table.sink))
     newest = _newest(connection, table)
     return -1 if newest is None else newest
 

@@ -72,8 +72,19 @@ def create_epochs(sink: PostgresSink) -> str:
     return (
         f"CREATE TABLE IF NOT EXISTS {epochs_table(sink)} (job text, sink text, generation bigint NOT NULL, "
         "epoch bigint NOT NULL, refused jsonb NOT NULL, written_at timestamptz NOT NULL DEFAULT now(), "
-        "PRIMARY KEY (job, sink))"
+        "run text, PRIMARY KEY (job, sink))"
     )
+
+
+def add_runs(sink: PostgresSink) -> str:
+    """Gives a table of Tandem's own, which an older one has made, the column with the run of each row's epoch."""
+    return f"ALTER TABLE {epochs_table(sink)} ADD COLUMN IF NOT EXISTS run text"
+
+
+def keeps_runs(connection: Any, sink: PostgresSink) -> bool:
+    """Whether Tandem's own table has that column. Raises `psycopg.Error`."""
+    column = "SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass(%s) AND attname = 'run' AND NOT attisdropped"
+    return connection.execute(column, (epochs_table(sink),)).fetchone() is not None
 
 
 def _read_as(kind: str) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from tandem.logs import get_logger
+from tandem.replica.earlier_runs import written_by
 from tandem.replica.postgres import PostgresTable, connect, row_gone, said, speaking
 from tandem.replica.postgres_fit import Shape
 from tandem.replica.postgres_rows import encode
@@ -25,6 +26,7 @@ from tandem.replica.postgres_sql import (
     describe,
     epochs_table,
     insert,
+    keeps_runs,
 )
 from tandem.replica.table_access import LaterGenerationError, TableUnreachableError
 from tandem.replica.table_errors import TableAheadError, TableError
@@ -64,6 +66,7 @@ class PostgresWriter:
         self._table, self._generation, self._at = table, generation, at
         self._connection: Connection[Any] | None = None
         self._shape = Shape({})
+        self._keeps_runs = False
 
     def close(self) -> None:
         """Let the connection go."""
@@ -129,6 +132,7 @@ class PostgresWriter:
             self._at(f"{self._table}, which is connected to")
             connection = self._connection = connect(self._table)
             self._shape = describe(connection, self._table.sink)
+            self._keeps_runs = bool(self._table.run) and keeps_runs(connection, self._table.sink)
             if missing := [field.name for field in rows if field.name not in self._shape.columns]:
                 raise TableUnreachableError(
                     f"{self._table} is not there any more, or has not the column {missing[0]}. It is tried again"
@@ -166,11 +170,12 @@ class PostgresWriter:
         return None
 
     def _note(self, connection: Connection[Any], epoch: int, refused: Mapping[int, str]) -> None:
-        table = self._table
+        table, run = self._table, written_by(self._table.run, epoch)
+        keep, kept = (", run = %s", (run,)) if self._keeps_runs else ("", ())
         connection.execute(
-            f"UPDATE {epochs_table(table.sink)} SET generation = %s, epoch = %s, refused = %s::jsonb, written_at = now() "
-            "WHERE job = %s AND sink = %s",
-            (self._generation, epoch, json.dumps(refused), table.job, table.name),
+            f"UPDATE {epochs_table(table.sink)} SET generation = %s, epoch = %s, refused = %s::jsonb, written_at = now()"
+            f"{keep} WHERE job = %s AND sink = %s",
+            (self._generation, epoch, json.dumps(refused), *kept, table.job, table.name),
         )
 
 

@@ -17,7 +17,7 @@ from tandem.formats.resolved import Formats
 from tandem.intake.parsing import Counts
 from tandem.kafka.appender import ProposalAppender
 from tandem.kafka.epoch_producer import EpochProducer
-from tandem.kafka.topic_ids import ids_of
+from tandem.kafka.topic_ids import ids_of, run_of
 from tandem.kafka.topics import Topics
 from tandem.kafka.troubles import TRANSACTIONS
 from tandem.kafka.watching import Troubles, look_at
@@ -87,12 +87,13 @@ class Output:
         compacted = compacted_inputs(topics, manifest)
         for reason in compacted.values():
             _log.warning("input_is_compacted", reason=reason)
-        files = table_sinks(manifest)
+        run = run_of(topics, logs.ordering)
+        files = table_sinks(manifest, run)
         deltas = table_access.reach(files)
         refused = RefusedRows(sink_topics(topics, manifest, deltas), lambda: sink_topics(topics, manifest, deltas))
         check_limits(refused.sinks)
-        postgres = postgres_tables(manifest, os.environ, setting.name)
-        tables = SinkTables(files, iceberg_tables(manifest, os.environ, setting.name), postgres)
+        postgres = postgres_tables(manifest, os.environ, setting.name, run)
+        tables = SinkTables(files, iceberg_tables(manifest, os.environ, setting.name, run), postgres)
         is_alone = setting.spec.ordering.mode == "none"
         prepare_tables(tables, manifest.name, None if is_alone else lambda: clients.newest_published().epoch)
         written = (logs.ordering, logs.commits, *refused.sinks.partitions, TRANSACTIONS)

@@ -27,14 +27,15 @@ from tandem.topics.declared import TABLE_PREFIX
 
 @dataclass(frozen=True, slots=True)
 class TableSink:
-    """One table sink: its name in the manifest, its kind, and where the table is (a path or a URI)."""
+    """One table sink: its name in the manifest, its kind, and where the table is (a path or a URI). `run`: see `run_of`."""
 
     name: str
     kind: str
     path: str
+    run: str = ""
 
 
-def table_sinks(manifest: Manifest) -> tuple[TableSink, ...]:
+def table_sinks(manifest: Manifest, run: str = "") -> tuple[TableSink, ...]:
     """The table sinks of a job, or of a lane, whose files are in a partition `lane=` of the table.
 
     Raises `TableError` if a Delta sink is asked for and `deltalake` is not installed.
@@ -45,7 +46,7 @@ def table_sinks(manifest: Manifest) -> tuple[TableSink, ...]:
             path = sink.files.path
             folder = path if "://" in path else str(manifest.resolve(path))
             own = "" if manifest.lane is None else f"/lane={manifest.lane}"
-            sinks.append(TableSink(sink.name, sink.kind, folder + own))
+            sinks.append(TableSink(sink.name, sink.kind, folder + own, run))
     if any(sink.kind == "delta" for sink in sinks):
         try:
             import deltalake  # noqa: F401
@@ -104,7 +105,8 @@ class TableWriter:
         from deltalake.exceptions import CommitFailedError, SchemaMismatchError
 
         application = application_of(self._job, sink)
-        properties = CommitProperties(app_transactions=[Transaction(application, epoch)])
+        names = [application, *(run_applications(self._job, sink) if sink.run else ())]
+        properties = CommitProperties(app_transactions=[Transaction(name, epoch) for name in names])
         for tries_left in reversed(range(_COMMIT_TRIES)):
             # Looked at and written with one snapshot: whatever another writer commits meanwhile is then a conflict.
             snapshot = _delta_table(sink)
@@ -150,6 +152,9 @@ def check_delta(sink: TableSink, snapshot: Any, rows: pa.Schema) -> None:
         )
 
 
+RUN_METADATA = b"tandem.run"
+"""In a Parquet file: epoch and run."""
+
 _COMMIT_TRIES = 5
 _WITH_FOLDERS = ("file", "local", "hdfs")
 
@@ -157,6 +162,16 @@ _WITH_FOLDERS = ("file", "local", "hdfs")
 def application_of(job: str, sink: TableSink) -> str:
     """Who writes, as Delta's transaction identifiers have it."""
     return f"{job}/{sink.name}"
+
+
+def run_applications(job: str, sink: TableSink) -> tuple[str, str]:
+    """Further applications with the epoch: of a Tandem that says of which run an epoch is, and of this run."""
+    return f"{application_of(job, sink)}@", f"{application_of(job, sink)}@{sink.run}"
+
+
+def file_name(epoch: int) -> str:
+    """The name of an epoch's Parquet file."""
+    return f"epoch-{epoch:012d}.parquet"
 
 
 def _delta_table(sink: TableSink) -> Any:
@@ -249,8 +264,11 @@ def _write_parquet(sink: TableSink, epoch: int, table: pa.Table) -> None:
     files.makedirs(root, exist_ok=True)
     # Readers of a folder of Parquet files pass over names that begin with a dot.
     temporary = f"{root}/.{epoch:012d}-{uuid.uuid4().hex}"
+    if sink.run:
+        kept = {**(table.schema.metadata or {}), RUN_METADATA: f"{epoch}:{sink.run}".encode()}
+        table = table.replace_schema_metadata(kept)
     with files.open(temporary, "wb") as file:
         pq.write_table(table, file)
         sync_file(files, file)
-    files.mv(temporary, f"{root}/epoch-{epoch:012d}.parquet")
+    files.mv(temporary, f"{root}/{file_name(epoch)}")
     sync_folder(files, root)

@@ -15,7 +15,7 @@ from deltalake import DeltaTable
 from pyspark.sql.types import LongType, StructField, StructType, TimestampType
 
 from tandem.protocol.values import Config, Marker, Offsets
-from tandem.replica.iceberg import IcebergWriter
+from tandem.replica.iceberg import IcebergWriter, newest_epochs, refuse_earlier_runs
 from tandem.replica.iceberg_catalog import IcebergTable
 from tandem.replica.identity_parts import identity_of
 from tandem.replica.made_tables import SinkTables, begins, make_tables
@@ -56,6 +56,19 @@ def test_a_generation_begins_until_one_of_its_epochs_is_published() -> None:
     assert begins(GENERATION, None)
     assert begins(GENERATION, NEWEST)
     assert not begins(GENERATION, replace(NEWEST, generation=3))
+
+
+def test_epoch_0_of_an_iceberg_table_is_this_runs_only_if_the_table_says_so_or_nothing(table: IcebergTable) -> None:
+    one, two = (replace(table, run=run) for run in ("one", "two"))
+    make_tables(SinkTables(lake=[table]), SINKS, lambda: True)
+
+    append(IcebergWriter(table, 0), 0)
+    refuse_earlier_runs([two], newest_epochs([two]), lambda: -1)
+
+    append(IcebergWriter(one, 0), 1)
+    refuse_earlier_runs([one], newest_epochs([one]), lambda: 0)
+    with pytest.raises(TableError, match="has epochs up to 1 of an earlier run, and epoch 0 is the last one that"):
+        refuse_earlier_runs([two], newest_epochs([two]), lambda: 0)
 
 
 def test_a_table_of_a_generation_that_an_earlier_tandem_began_is_made_with_the_next_one_that_starts() -> None:

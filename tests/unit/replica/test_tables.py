@@ -239,6 +239,31 @@ def test_a_table_that_is_ahead_of_what_this_run_has_published_is_refused(kind: s
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("last", [-1, 6])
+def test_the_epoch_to_come_is_this_runs_only_if_this_run_has_written_it(kind: str, last: int, tmp_path: Path) -> None:
+    def sink(run: str) -> TableSink:
+        return TableSink("archive", kind, str(tmp_path / "t"), run)
+
+    def starts(run: str) -> None:
+        refuse_tables_of_earlier_runs("job", [sink(run)], lambda: last)
+
+    MakingTableWriter("job", [sink("one")]).write(rows(last + 1))
+
+    starts("one")
+    starts("")  # its brokers give topics no ids
+    with pytest.raises(TableError, match=rf"has epochs up to {last + 1} of an earlier run"):
+        starts("two")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_epoch_of_a_tandem_that_kept_no_runs_is_taken_for_this_runs(kind: str, tmp_path: Path) -> None:
+    MakingTableWriter("job", [TableSink("archive", kind, str(tmp_path / "t"), "one")]).write(rows(0))
+    written(kind, tmp_path / "t", 1)
+
+    refuse_tables_of_earlier_runs("job", [TableSink("archive", kind, str(tmp_path / "t"), "two")], lambda: 0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_what_another_replica_writes_and_publishes_meanwhile_is_no_earlier_run(kind: str, tmp_path: Path) -> None:
     published = -1
 
