@@ -77,7 +77,8 @@ def make_tables(tables: SinkTables, rows: StructType, is_new: Callable[[], bool]
         return
     may_make = is_new()
     for sink in tables.files:
-        if not may_make:
+        is_part = bool(sink.replica) and sink.kind == "parquet"  # of the table: a replica that is new has none yet
+        if not (may_make or is_part):
             table_access.check_there(sink)
         elif table_access.make(sink, _schema(rows, sink.name)):
             _made(sink.name, sink.path)

@@ -88,7 +88,7 @@ class Output:
         for reason in compacted.values():
             _log.warning("input_is_compacted", reason=reason)
         run = run_of(topics, logs.ordering)
-        files = table_sinks(manifest, run)
+        files = table_sinks(manifest, setting.name, run)
         deltas = table_access.reach(files)
         refused = RefusedRows(sink_topics(topics, manifest, deltas), lambda: sink_topics(topics, manifest, deltas))
         check_limits(refused.sinks)

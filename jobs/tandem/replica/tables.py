@@ -27,26 +27,36 @@ from tandem.topics.declared import TABLE_PREFIX
 
 @dataclass(frozen=True, slots=True)
 class TableSink:
-    """One table sink: its name in the manifest, its kind, and where the table is (a path or a URI). `run`: see `run_of`."""
+    """One table sink: its name in the manifest, its kind, and where the table is (a path or a URI). `run`: see `run_of`.
+
+    `replica` : whose epochs these are, where each replica has epochs of its own; "": the job's.
+    """
 
     name: str
     kind: str
     path: str
     run: str = ""
+    replica: str = ""
 
 
-def table_sinks(manifest: Manifest, run: str = "") -> tuple[TableSink, ...]:
+def table_sinks(manifest: Manifest, replica: str = "", run: str = "") -> tuple[TableSink, ...]:
     """The table sinks of a job, or of a lane, whose files are in a partition `lane=` of the table.
+
+    `replica` : its name. Without ordering, each of several has epochs of its own: Parquet files in a partition `replica=`,
+    and in Delta an application of its own.
 
     Raises `TableError` if a Delta sink is asked for and `deltalake` is not installed.
     """
+    alone = replica if manifest.spec.ordering.mode == "none" and manifest.spec.replicas > 1 else ""
     sinks = []
     for sink in manifest.spec.sinks:
         if sink.files is not None:
             path = sink.files.path
             folder = path if "://" in path else str(manifest.resolve(path))
             own = "" if manifest.lane is None else f"/lane={manifest.lane}"
-            sinks.append(TableSink(sink.name, sink.kind, folder + own, run))
+            if alone and sink.kind == "parquet":
+                own += f"/replica={alone}"
+            sinks.append(TableSink(sink.name, sink.kind, folder + own, run, alone))
     if any(sink.kind == "delta" for sink in sinks):
         try:
             import deltalake  # noqa: F401
@@ -161,7 +171,7 @@ _WITH_FOLDERS = ("file", "local", "hdfs")
 
 def application_of(job: str, sink: TableSink) -> str:
     """Who writes, as Delta's transaction identifiers have it."""
-    return f"{job}/{sink.name}"
+    return f"{job}/{sink.replica}/{sink.name}" if sink.replica else f"{job}/{sink.name}"
 
 
 def run_applications(job: str, sink: TableSink) -> tuple[str, str]:
