@@ -5,12 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from integration.postgres_bench import MakeBench, write
+from integration.postgres_bench import MakeBench, keyed, write
 from tandem.replica import postgres_writer
+from tandem.replica.postgres import connect, make_row, prepare
 from tandem.replica.postgres_sql import application_name
 from tandem.replica.postgres_writer import PostgresWriter
 from tandem.replica.table_access import LaterGenerationError, TableUnreachableError
@@ -171,6 +173,28 @@ def test_an_epoch_is_safe_on_the_disk_of_the_database_where_the_user_turned_that
         table.server.execute("ALTER ROLE tandem RESET synchronous_commit")
 
     assert table.content("s") == ["on"]
+
+
+def test_a_database_without_an_encoding_takes_what_was_refused_there(bench: MakeBench) -> None:
+    table = bench("n bigint")
+    name = f"ascii_{table.name}"
+    with table.server.connect() as connection:
+        connection.execute(
+            f"CREATE DATABASE {name} ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"
+        )
+    there = replace(table.table, options={**table.table.options, "dbname": name})  # type: ignore[arg-type]
+    with connect(there) as connection:
+        connection.execute(f"CREATE TABLE {table.name} (k text PRIMARY KEY, n bigint)")
+    prepare([there])
+    make_row(there)
+
+    refused = PostgresWriter(there, 0).write(0, keyed(("Müller", 1), ("Müller", 2)), range(2))
+
+    assert list(refused) == [1]
+    assert "Müller" in refused[1]
+    assert PostgresWriter(there, 0).write(0, keyed(("Müller", 1), ("Müller", 2)), range(2)) == refused
+    with connect(there) as connection:
+        assert connection.execute(f"SELECT n FROM {table.name}").fetchall() == [(1,)]
 
 
 def test_a_row_of_tandem_epochs_that_is_removed_stops_the_job(bench: MakeBench) -> None:

@@ -170,13 +170,30 @@ class PostgresWriter:
         return None
 
     def _note(self, connection: Connection[Any], epoch: int, refused: Mapping[int, str]) -> None:
+        """Note the epoch. Not every database takes all that it said itself of a row."""
+        import psycopg
+
+        if not refused:
+            self._update(connection, epoch, refused)
+            return
+        try:
+            with connection.transaction():
+                self._update(connection, epoch, refused)
+        except psycopg.DataError:
+            self._update(connection, epoch, {index: _in_ascii(why) for index, why in refused.items()})
+
+    def _update(self, connection: Connection[Any], epoch: int, refused: Mapping[int, str]) -> None:
         table, run = self._table, written_by(self._table.run, epoch)
         keep, kept = (", run = %s", (run,)) if self._keeps_runs else ("", ())
         connection.execute(
             f"UPDATE {epochs_table(table.sink)} SET generation = %s, epoch = %s, refused = %s::jsonb, written_at = now()"
             f"{keep} WHERE job = %s AND sink = %s",
-            (self._generation, epoch, json.dumps(refused), *kept, table.job, table.name),
+            (self._generation, epoch, json.dumps(refused, ensure_ascii=False), *kept, table.job, table.name),
         )
+
+
+def _in_ascii(text: str) -> str:
+    return "".join(one if " " <= one <= "~" else "?" for one in text)
 
 
 def _inserted(connection: Connection[Any], statement: str, rows: Sequence[tuple[int, str]]) -> dict[int, str]:
