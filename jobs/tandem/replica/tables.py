@@ -7,6 +7,7 @@ which Delta accepts only once (Delta protocol, "Transaction Identifiers").
 
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,9 +20,10 @@ from tandem.manifest import Manifest
 from tandem.replica.delta_fit import closed, misfits
 from tandem.replica.on_disk import sync_file, sync_folder
 from tandem.replica.rows import EpochRows
-from tandem.replica.table_errors import TableAheadError
+from tandem.replica.table_errors import TableAheadError, TableUnreachableError
 from tandem.replica.table_errors import TableError as TableError
 from tandem.replica.table_rows import unfit_for_delta
+from tandem.replica.table_trouble import writing
 from tandem.topics.declared import TABLE_PREFIX
 
 
@@ -102,10 +104,11 @@ class TableWriter:
                 continue
             table = pa.Table.from_struct_array(mine)
             self._at(f"the {sink.kind} table {sink.path} of sink {sink.name}, which is written")
-            if sink.kind == "delta":
-                self._write_delta(sink, rows.epoch, table)
-            else:
-                _write_parquet(sink, rows.epoch, table)
+            with writing(sink.name, sink.kind, sink.path):
+                if sink.kind == "delta":
+                    self._write_delta(sink, rows.epoch, table)
+                else:
+                    _write_parquet(sink, rows.epoch, table)
 
     def _of(self, sink: TableSink) -> dict[str, Sequence[str]]:
         return {sink.name: self._partitions.get(sink.name, ())}
@@ -134,9 +137,12 @@ class TableWriter:
                     f"sink {sink.name}: the rows do not fit the Delta table {sink.path}: {error}. Change the job's "
                     "columns, or give the sink another path"
                 ) from error
-            except CommitFailedError:
+            except CommitFailedError as error:
                 if not tries_left:
-                    raise
+                    raise TableUnreachableError(
+                        f"the delta table {sink.path} of sink {sink.name} cannot be written: others have committed "
+                        f"{_COMMIT_TRIES} times meanwhile. It is tried again"
+                    ) from error
             else:
                 return
 
@@ -277,8 +283,13 @@ def _write_parquet(sink: TableSink, epoch: int, table: pa.Table) -> None:
     if sink.run:
         kept = {**(table.schema.metadata or {}), RUN_METADATA: f"{epoch}:{sink.run}".encode()}
         table = table.replace_schema_metadata(kept)
-    with files.open(temporary, "wb") as file:
-        pq.write_table(table, file)
-        sync_file(files, file)
-    files.mv(temporary, f"{root}/{file_name(epoch)}")
+    try:
+        with files.open(temporary, "wb") as file:
+            pq.write_table(table, file)
+            sync_file(files, file)
+        files.mv(temporary, f"{root}/{file_name(epoch)}")
+    except BaseException:
+        with suppress(Exception):
+            files.rm(temporary)
+        raise
     sync_folder(files, root)
