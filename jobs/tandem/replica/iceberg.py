@@ -20,7 +20,7 @@ from tandem.replica.earlier_runs import earlier_run, is_of_other_run, written_by
 from tandem.replica.iceberg_catalog import IcebergTable, existing, loaded, speaking
 from tandem.replica.iceberg_fit import misfits, unfit, unfit_folders, unfit_partition
 from tandem.replica.table_access import TIMEOUT_S, LaterGenerationError
-from tandem.replica.table_errors import TableAheadError, TableError
+from tandem.replica.table_errors import TableAheadError, TableError, TableUnreachableError
 from tandem.replica.tables import ahead
 from tandem.topics.declared import TABLE_PREFIX
 
@@ -98,6 +98,19 @@ class IcebergWriter:
 
         Raises `TableError`: they do not fit the table; `TableUnreachableError`: not now; `LaterGenerationError`.
         """
+        try:
+            return self._write(epoch, rows, indexes)
+        except TableUnreachableError:
+            self._forget()
+            raise
+
+    def _forget(self) -> None:
+        """Let the catalog go with its connections: one of them may be dead, or what it has cached out of date."""
+        catalog, self._catalog = self._catalog, None
+        if catalog is not None:
+            catalog.close()
+
+    def _write(self, epoch: int, rows: pa.StructArray, indexes: Sequence[int]) -> Mapping[int, str]:
         refused = unfit(rows, indexes)
         rows, indexes = _without(refused, rows, indexes)
         if indexes:

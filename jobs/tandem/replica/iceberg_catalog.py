@@ -15,18 +15,24 @@ from tandem.replica.iceberg_nulls import keep_nulls
 from tandem.replica.table_access import TIMEOUT_S, LaterGenerationError, TableUnreachableError
 from tandem.replica.tables import TableError, gone
 
+CONNECT_TIMEOUT_S: Final = 10.0
+READ_TIMEOUT_S: Final = 60.0
 _LONGEST: Final = 400
 
 
 @dataclass(frozen=True, slots=True)
 class IcebergTable:
-    """A sink that is an Iceberg table, and how its catalog is reached. `job`: who writes. `run`: see `run_of`."""
+    """A sink that is an Iceberg table, and how its catalog is reached. `job`: who writes. `run`: see `run_of`.
+
+    timeouts : of requests to a REST catalog, s: until there is a connection, and between two pieces of an answer.
+    """
 
     name: str
     table: str
     options: Mapping[str, str]
     job: str
     run: str = ""
+    timeouts: tuple[float, float] = (CONNECT_TIMEOUT_S, READ_TIMEOUT_S)
 
     def __repr__(self) -> str:
         return f"the iceberg table {self.table} of sink {self.name}"  # without secrets
@@ -42,13 +48,16 @@ class IcebergTable:
         return f"tandem.epoch.{self.job}.{self.name}"
 
     def catalog(self) -> Any:
-        """The catalog; it connects when it is asked."""
+        """The catalog; one of the type `rest` is asked for its settings at once, others connect when they are asked."""
         from pyiceberg.catalog import load_catalog
+
+        from tandem.replica.iceberg_requests import bounded
 
         keep_nulls()
         bound_texts()
         options = dict(self.options)
-        return load_catalog(options.pop("name", f"tandem-{self.name}"), **options)
+        with bounded(*self.timeouts):
+            return load_catalog(options.pop("name", f"tandem-{self.name}"), **options)
 
 
 def iceberg_tables(
