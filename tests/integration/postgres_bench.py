@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 
 from integration.postgres_server import PostgresServer
-from tandem.manifest import PostgresSink
+from tandem.manifest import PostgresOptions, PostgresSink
 from tandem.replica.postgres import PostgresTable, make_row, prepare
 from tandem.replica.postgres_writer import PostgresWriter
 
@@ -24,7 +24,13 @@ class Bench:
             server.execute(f"CREATE TABLE {self.name} ({columns})")
         given = {**server.sink(self.name, **sink)}
         made = PostgresSink.model_validate(given)
-        self.table = PostgresTable("s", made, made.options({"PG_PASSWORD": server.password}, Path(), "s"), self.name)
+        self._sink = made
+        self.table = PostgresTable("s", made, self.options({}), self.name)
+
+    def options(self, other: Mapping[str, object]) -> Callable[[], PostgresOptions]:
+        """What to connect with, some of it otherwise."""
+        options = self._sink.options({"PG_PASSWORD": self.server.password}, Path(), "s")
+        return lambda: cast(PostgresOptions, {**options, **other})
 
     def writer(self, generation: int = 0, at: Callable[[str], None] = lambda _: None) -> PostgresWriter:
         prepare([self.table])

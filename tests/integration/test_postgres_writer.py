@@ -182,7 +182,7 @@ def test_a_database_without_an_encoding_takes_what_was_refused_there(bench: Make
         connection.execute(
             f"CREATE DATABASE {name} ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"
         )
-    there = replace(table.table, options={**table.table.options, "dbname": name})  # type: ignore[arg-type]
+    there = replace(table.table, options=table.options({"dbname": name}))
     with connect(there) as connection:
         connection.execute(f"CREATE TABLE {table.name} (k text PRIMARY KEY, n bigint)")
     prepare([there])

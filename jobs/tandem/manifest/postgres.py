@@ -77,6 +77,11 @@ class PostgresSink(Section):
     key_file: PathText | None = Field(default=None, description="PEM of the certificate's key")
     key_password: SecretReference | None = Field(default=None, description="Of keyFile, if it is encrypted")
 
+    @property
+    def password_variable(self) -> str | None:
+        """The environment variable with the user's password; None: it is in a file, or there is none."""
+        return None if self.password is None else self.password.env
+
     def options(self, environ: Mapping[str, str], base: Path, sink: str) -> PostgresOptions:
         """What to connect with, secrets included: never for a log.
 

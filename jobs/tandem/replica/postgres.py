@@ -34,11 +34,14 @@ _FOR_GOOD: Final = ("28", "3D", "3F", "42")
 
 @dataclass(frozen=True, slots=True)
 class PostgresTable:
-    """A sink in PostgreSQL and how it is reached. `job`: who writes, as `tandem_epochs` names it. `run`: see `run_of`."""
+    """A sink in PostgreSQL and how it is reached. `job`: who writes, as `tandem_epochs` names it. `run`: see `run_of`.
+
+    options : reads what to connect with, for each connection: a file with a secret may change. Raises `SecretError`.
+    """
 
     name: str
     sink: PostgresSink
-    options: PostgresOptions
+    options: Callable[[], PostgresOptions]
     job: str
     run: str = ""
 
@@ -65,19 +68,21 @@ def postgres_tables(
         raise TableError("a postgres sink needs the package psycopg: pip install 'tandem-stream[postgres]'") from error
     job = f"{manifest.name}/{replica}" if manifest.spec.ordering.mode == "none" else manifest.name
     try:
-        return tuple(
-            PostgresTable(name, sink, sink.options(environ, manifest.base, name), job, run) for name, sink in found
-        )
+        for name, sink in found:
+            sink.options(environ, manifest.base, name)
     except SecretError as error:
         raise TableError(str(error)) from error
+    return tuple(
+        PostgresTable(name, sink, partial(sink.options, environ, manifest.base, name), job, run) for name, sink in found
+    )
 
 
 def connect(table: PostgresTable) -> Connection[Any]:
-    """A connection that begins no transaction by itself. Raises `psycopg.Error`."""
+    """A connection that begins no transaction by itself. Raises `psycopg.Error`, `SecretError`."""
     import psycopg
 
     return psycopg.connect(
-        **table.options,
+        **table.options(),
         application_name=application_name(table.job, table.name),
         connect_timeout=CONNECT_TIMEOUT_S,
         keepalives_idle=10,
@@ -92,13 +97,17 @@ def connect(table: PostgresTable) -> Connection[Any]:
 
 @contextmanager
 def speaking(table: PostgresTable, at_start: bool = True) -> Iterator[None]:
-    """Errors of the database as `TableUnreachableError`; `at_start` as `TableError`, if the set-up is wrong."""
+    """Errors of the database and secrets as `TableUnreachableError`; `at_start` as `TableError`, if the set-up is wrong."""
     import psycopg
 
     try:
         yield
+    except SecretError as error:
+        if at_start:
+            raise TableError(str(error)) from error
+        raise TableUnreachableError(f"{table} cannot be written: {error}. It is tried again") from error
     except psycopg.Error as error:
-        words = f"{table} cannot be written: {said(error)}"
+        words = f"{table} cannot be written: {said(error)}{_of_an_old_password(error, table.sink)}"
         if at_start and ((error.sqlstate or "")[:2] in _FOR_GOOD or _is_refused_login(error)):
             raise TableError(f"{words}. Correct spec.sinks, or what the database knows of user and table") from error
         raise TableUnreachableError(f"{words}. It is tried again") from error
@@ -229,6 +238,13 @@ def _insert_row(connection: Connection[Any], table: PostgresTable) -> None:
 def _with(table: PostgresTable, look: Callable[[Connection[Any]], _T]) -> _T:
     with speaking(table), connect(table) as connection:
         return look(connection)
+
+
+def _of_an_old_password(error: Exception, sink: PostgresSink) -> str:
+    """What to add to a refused login whose password may have changed since the start; "": nothing."""
+    if sink.password_variable is None or "password authentication failed" not in str(error):
+        return ""
+    return f". The password is that of {sink.password_variable} at the start of this process: a restart reads it again"
 
 
 def _is_refused_login(error: Exception) -> bool:

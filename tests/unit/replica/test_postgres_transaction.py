@@ -60,7 +60,7 @@ def write(monkeypatch: pytest.MonkeyPatch, database: Database, refused: dict[int
     monkeypatch.setattr(postgres_writer, "connect", lambda _table: database)
     monkeypatch.setattr(postgres_writer, "describe", lambda *_: Shape({"n": Column("bigint")}))
     sink = SimpleNamespace(schema_name="public", table="t", mode="append", key=())
-    table = PostgresTable("s", cast(PostgresSink, sink), {}, "job")
+    table = PostgresTable("s", cast(PostgresSink, sink), lambda: {}, "job")
     return dict(PostgresWriter(table, 0).write(0, ROWS, range(2)))
 
 
