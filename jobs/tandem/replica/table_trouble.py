@@ -1,4 +1,4 @@
-"""What hinders an epoch from being written to files: it waits for what may pass, and the rest is refused."""
+"""What hinders an epoch from being written to files: it waits for what may pass."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from tandem.replica.table_errors import TableError, TableUnreachableError
+from tandem.replica.table_errors import TableUnreachableError
 
 _FOR_GOOD: Final = (errno.ENAMETOOLONG, errno.ENOTDIR, errno.EINVAL)
 _LONGEST: Final = 400
@@ -16,13 +16,14 @@ _LONGEST: Final = 400
 
 @contextmanager
 def writing(sink: str, kind: str, path: str) -> Iterator[None]:
-    """Errors of a file system: as `TableError`, where rights are missing, and as `TableUnreachableError`, if they pass."""
+    """Errors of a file system that may pass, as `TableUnreachableError`: rights, too, which a login's late renewal takes."""
     what = f"the {kind} table {path} of sink {sink} cannot be written"
     try:
         yield
     except PermissionError as error:
-        raise TableError(
-            f"{what}: {_said(error)}. Give the account that the replica runs as the right to create and replace files there"
+        raise TableUnreachableError(
+            f"{what}: {_said(error)}. Give the account that the replica runs as the right to create and replace files "
+            "there; it is tried again"
         ) from error
     except OSError as error:
         if error.errno in _FOR_GOOD:

@@ -10,7 +10,7 @@ import pytest
 
 from tandem.replica import tables
 from tandem.replica.rows import EpochRows
-from tandem.replica.table_errors import TableError, TableUnreachableError
+from tandem.replica.table_errors import TableUnreachableError
 from tandem.replica.tables import TableSink
 from unit.replica.making import MakingTableWriter
 
@@ -30,7 +30,8 @@ def rows(epoch: int) -> EpochRows:
             r"of sink archive.*no space is left there \(.*MiB",
         ),
         (OSError(116, "Stale file handle"), TableUnreachableError, "Stale file handle. It is tried again"),
-        (PermissionError(13, "Permission denied"), TableError, "Permission denied. Give the account"),
+        (PermissionError(13, "Permission denied"), TableUnreachableError, "Permission denied. Give the account.*tried again"),
+        (PermissionError("ExpiredToken"), TableUnreachableError, "ExpiredToken. Give the account.*tried again"),
     ],
 )
 def test_what_may_pass_is_waited_for_and_leaves_no_file(
