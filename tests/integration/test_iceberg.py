@@ -215,11 +215,11 @@ def test_a_table_of_an_earlier_run_is_refused(table: IcebergTable) -> None:
         write(MakingIcebergWriter(table, 0), epoch, epoch)
     newest = newest_epochs([table])
 
-    refuse_earlier_runs([table], newest, lambda: 1)
+    refuse_earlier_runs([table], newest, lambda: 1, lambda: "")
     with pytest.raises(TableError, match=r"epochs up to 2 of an earlier run, and epoch 0 is the last one that"):
-        refuse_earlier_runs([table], newest, lambda: 0)
+        refuse_earlier_runs([table], newest, lambda: 0, lambda: "")
     with pytest.raises(TableError, match=r"has epochs up to 2 of an earlier run.*tandem\.epoch\.job\.lake"):
-        refuse_earlier_runs([table], newest, lambda: -1)
+        refuse_earlier_runs([table], newest, lambda: -1, lambda: "")
 
 
 def test_a_catalog_that_does_not_answer_may_come_back_and_one_of_no_kind_is_refused() -> None:

@@ -162,12 +162,12 @@ def test_a_table_of_an_earlier_run_is_refused_with_how_to_go_on(bench: MakeBench
         write(writer, epoch, epoch)
     newest = prepare([table.table])
 
-    refuse_earlier_runs([table.table], newest, lambda: 1)
+    refuse_earlier_runs([table.table], newest, lambda: 1, lambda: "")
     with pytest.raises(TableError, match=r"has epochs up to 2 of an earlier run.*DELETE FROM") as caught:
-        refuse_earlier_runs([table.table], newest, lambda: -1)
+        refuse_earlier_runs([table.table], newest, lambda: -1, lambda: "")
 
     table.server.execute(str(caught.value).partition("of that run: ")[2])
-    refuse_earlier_runs([table.table], prepare([table.table]), lambda: -1)
+    refuse_earlier_runs([table.table], prepare([table.table]), lambda: -1, lambda: "")
 
 
 def test_a_table_that_is_ahead_of_what_this_run_has_published_is_refused_with_how_to_go_on(bench: MakeBench) -> None:
@@ -179,10 +179,10 @@ def test_a_table_that_is_ahead_of_what_this_run_has_published_is_refused_with_ho
     with pytest.raises(
         TableError, match=r"epochs up to 50 of an earlier run, and epoch 10 is the last.*UPDATE"
     ) as caught:
-        refuse_earlier_runs([table.table], prepare([table.table]), lambda: 10)
+        refuse_earlier_runs([table.table], prepare([table.table]), lambda: 10, lambda: "")
 
     table.server.execute(str(caught.value).partition("of that run: ")[2])
-    refuse_earlier_runs([table.table], prepare([table.table]), lambda: 10)
+    refuse_earlier_runs([table.table], prepare([table.table]), lambda: 10, lambda: "")
     write(table.writer(), 11, 111)
     assert table.content() == [*range(51), 111]
 
@@ -194,13 +194,13 @@ def test_epoch_0_of_an_earlier_run_is_refused_once_the_row_says_whose_it_is(benc
     table.server.execute("ALTER TABLE tandem_epochs DROP COLUMN run")  # as an older Tandem has made it
     write(writer, 0, 1)
     write(PostgresWriter(one, 0), 0, 1)
-    refuse_earlier_runs([two], prepare([two]), lambda: -1)
+    refuse_earlier_runs([two], prepare([two]), lambda: -1, lambda: "two")
     assert table.server.execute("SELECT run FROM tandem_epochs WHERE job = %s", table.name) == [(None,)]
 
     write(PostgresWriter(one, 0), 1, 2)
-    refuse_earlier_runs([one], prepare([one]), lambda: 0)
+    refuse_earlier_runs([one], prepare([one]), lambda: 0, lambda: "one")
     with pytest.raises(TableError, match="has epochs up to 1 of an earlier run, and epoch 0 is the last one that"):
-        refuse_earlier_runs([two], prepare([two]), lambda: 0)
+        refuse_earlier_runs([two], prepare([two]), lambda: 0, lambda: "two")
 
 
 def test_a_row_of_tandems_own_table_that_was_removed_is_not_made_again_while_the_job_goes_on(bench: MakeBench) -> None:

@@ -30,9 +30,22 @@ def ids_of(topics: Topics, names: Iterable[str]) -> TopicIds:
     return tuple((name, found[name]) for name in wanted if found.get(name))
 
 
-def run_of(topics: Topics, ordering: str) -> str:
-    """Which run of a job this is: the id of its ordering topic, which says what is in each epoch; "": it has none."""
-    return topics.ids([ordering]).get(ordering, "")
+def settled_id(topics: Topics, name: str) -> str:
+    """The id of a topic, once it was seen several times in a row: brokers may name an old one or none. "": there is none."""
+    seen: list[str] = []
+
+    def is_settled() -> bool:
+        seen.append(topics.ids([name]).get(name, ""))
+        return bool(seen[-1]) and seen[-_LOOKS:] == [seen[-1]] * _LOOKS
+
+    return seen[-1] if wait_until(is_settled, Deadline(_NAMED_WITHIN_S), _PAUSE_S) else ""
+
+
+def with_settled(topics: Topics, ids: TopicIds, name: str) -> TopicIds:
+    """`ids` with the settled id of the topic `name`, which may just have been made."""
+    found = settled_id(topics, name)
+    others = {other: number for other, number in ids if other != name}
+    return tuple(sorted((others | {name: found} if found else others).items()))
 
 
 @lru_cache

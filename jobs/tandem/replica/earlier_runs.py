@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
 import fsspec
@@ -43,16 +44,19 @@ def earlier_run(newest: int, last_published: Callable[[], int], is_other: Callab
     return f"has epochs up to {newest} of an earlier run, and {goes_on}: rows would be lost"
 
 
-def refuse_tables_of_earlier_runs(job: str, sinks: Sequence[TableSink], last_published: Callable[[], int]) -> None:
+def refuse_tables_of_earlier_runs(
+    job: str, sinks: Sequence[TableSink], last_published: Callable[[], int], run: Callable[[], str]
+) -> None:
     """Raise `TableError` if a table has epochs of a job that ran before, with the numbers of epochs to come.
 
     Delta would leave those out, and as Parquet they would replace the table's.
 
-    `last_published` : as for `earlier_run`.
+    `last_published` : as for `earlier_run`. `run` : this one, see `run_of`. It is asked after the table was looked at: who
+    wrote it had begun before.
     """
     for sink in sinks:
         newest = _newest_delta(sink, job) if sink.kind == "delta" else _newest_parquet(sink)
-        is_other = partial(_is_other_delta if sink.kind == "delta" else _is_other_parquet, sink, newest, job)
+        is_other = partial(_is_other_delta if sink.kind == "delta" else _is_other_parquet, sink, newest, job, run)
         if why := earlier_run(newest, last_published, is_other):
             raise TableError(
                 f"sink {sink.name}: the {sink.kind} table {sink.path} {why}. Give the sink another path, or remove the "
@@ -70,19 +74,20 @@ def _newest_delta(sink: TableSink, job: str) -> int:
     return -1 if version is None else int(version)
 
 
-def _is_other_delta(sink: TableSink, newest: int, job: str) -> bool:
+def _is_other_delta(sink: TableSink, newest: int, job: str, run: Callable[[], str]) -> bool:
     from deltalake import DeltaTable
 
     table = DeltaTable(sink.path)
-    of_any, of_mine = (table.transaction_version(name) for name in run_applications(job, sink))
-    return bool(sink.run) and of_any == newest and of_mine != newest
+    mine = replace(sink, run=run())
+    of_any, of_mine = (table.transaction_version(name) for name in run_applications(job, mine))
+    return bool(mine.run) and of_any == newest and of_mine != newest
 
 
-def _is_other_parquet(sink: TableSink, newest: int, _job: str) -> bool:
+def _is_other_parquet(sink: TableSink, newest: int, _job: str, run: Callable[[], str]) -> bool:
     files, root = fsspec.core.url_to_fs(sink.path)
     with files.open(f"{root}/{file_name(newest)}", "rb") as file:
         kept = (pq.read_schema(file).metadata or {}).get(RUN_METADATA)
-    return kept is not None and is_of_other_run(kept.decode(), newest, sink.run)
+    return kept is not None and is_of_other_run(kept.decode(), newest, run())
 
 
 def _newest_parquet(sink: TableSink) -> int:

@@ -60,28 +60,30 @@ def _at_start(table: IcebergTable, look: Callable[[], _T], timeout_s: float) -> 
 
 
 def refuse_earlier_runs(
-    tables: Sequence[IcebergTable], newest: Mapping[str, int], last_published: Callable[[], int]
+    tables: Sequence[IcebergTable],
+    newest: Mapping[str, int],
+    last_published: Callable[[], int],
+    run: Callable[[], str],
 ) -> None:
     """Raise `TableError` if a table has epochs of a job that ran before, with the numbers of epochs to come.
 
-    `newest` : as `newest_epochs` returns it. `last_published` : as for `earlier_run`.
+    `newest` : as `newest_epochs` returns it. `last_published`, `run` : as for `refuse_tables_of_earlier_runs`.
     """
     for table in tables:
-        if why := earlier_run(newest[table.name], last_published, partial(_is_other, table, newest[table.name])):
+        is_other = partial(_is_other, table, newest[table.name], run)
+        if why := earlier_run(newest[table.name], last_published, is_other):
             raise TableError(
                 f"sink {table.name}: {table} {why}. Give the job another metadata.name, or the sink another table; or "
                 f"remove the table property {table.property}, to write behind the rows of that run"
             )
 
 
-def _is_other(table: IcebergTable, epoch: int) -> bool:
-    def look() -> bool:
+def _is_other(table: IcebergTable, epoch: int, run: Callable[[], str]) -> bool:
+    def kept() -> str | None:
         there = existing(table)
-        return there is not None and is_of_other_run(
-            there.metadata.properties.get(table.run_property), epoch, table.run
-        )
+        return None if there is None else there.metadata.properties.get(table.run_property)
 
-    return _at_start(table, look, TIMEOUT_S)
+    return is_of_other_run(_at_start(table, kept, TIMEOUT_S), epoch, run())
 
 
 class IcebergWriter:

@@ -7,7 +7,7 @@ partitions of the one before.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import pyarrow as pa
@@ -38,21 +38,31 @@ class SinkTables:
     lake: Sequence[IcebergTable] = ()
     postgres: Sequence[PostgresTable] = ()
 
+    def of_run(self, run: Callable[[], str]) -> SinkTables:
+        """These, to be written in a run; `run`: see `run_of`, it is not asked if there are no tables."""
+        if not (self.files or self.lake or self.postgres):
+            return self
+        mine = run()
+        return SinkTables(
+            [replace(table, run=mine) for table in self.files],
+            [replace(table, run=mine) for table in self.lake],
+            [replace(table, run=mine) for table in self.postgres],
+        )
 
-def prepare_tables(tables: SinkTables, job: str, last_published: Callable[[], int] | None) -> None:
+
+def prepare_tables(tables: SinkTables, job: str, last_published: Callable[[], int], run: Callable[[], str]) -> None:
     """Look at all tables once; make Tandem's own in PostgreSQL. Refuse those of earlier runs: see `earlier_run`.
 
-    last_published : the last epoch whose marker is in the log; None: each replica has epochs of its own, they are not looked
-    for.
+    last_published : the last epoch whose marker is in the log, which without ordering is the replica's own.
+    run : which this is, see `run_of`.
 
     Raises `TableError`, `TableUnreachableError`.
     """
     newest_of_postgres = postgres.prepare(tables.postgres)
     newest_of_lake = iceberg.newest_epochs(tables.lake)
-    if last_published is not None:
-        refuse_tables_of_earlier_runs(job, tables.files, last_published)
-        postgres.refuse_earlier_runs(tables.postgres, newest_of_postgres, last_published)
-        iceberg.refuse_earlier_runs(tables.lake, newest_of_lake, last_published)
+    refuse_tables_of_earlier_runs(job, tables.files, last_published, run)
+    postgres.refuse_earlier_runs(tables.postgres, newest_of_postgres, last_published, run)
+    iceberg.refuse_earlier_runs(tables.lake, newest_of_lake, last_published, run)
 
 
 def begins(config: Config, newest: Marker | None) -> bool:

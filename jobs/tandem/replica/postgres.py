@@ -141,29 +141,33 @@ def row_gone(table: PostgresTable) -> str:
 
 
 def refuse_earlier_runs(
-    tables: Sequence[PostgresTable], newest: Mapping[str, int], last_published: Callable[[], int]
+    tables: Sequence[PostgresTable],
+    newest: Mapping[str, int],
+    last_published: Callable[[], int],
+    run: Callable[[], str],
 ) -> None:
     """Raise `TableError` if a table has epochs of a job that ran before, with the numbers of epochs to come.
 
-    `newest` : as `prepare` returns it. `last_published` : as for `earlier_run`.
+    `newest` : as `prepare` returns it. `last_published`, `run` : as for `refuse_tables_of_earlier_runs`.
     """
     for table in tables:
-        if why := earlier_run(newest[table.name], last_published, partial(_is_other, table, newest[table.name])):
+        is_other = partial(_is_other, table, newest[table.name], run)
+        if why := earlier_run(newest[table.name], last_published, is_other):
             raise TableError(
                 f"sink {table.name}: {shown(table.sink)} {why}. Give the job another metadata.name; or, if it shall "
                 f"write behind the rows of that run: {_forget(table, last_published())}"
             )
 
 
-def _is_other(table: PostgresTable, epoch: int) -> bool:
-    def look(connection: Connection[Any]) -> bool:
+def _is_other(table: PostgresTable, epoch: int, run: Callable[[], str]) -> bool:
+    def kept(connection: Connection[Any]) -> str | None:
         row = connection.execute(
             f"SELECT to_jsonb(e) ->> 'run' FROM {epochs_table(table.sink)} AS e WHERE job = %s AND sink = %s",
             (table.job, table.name),
         ).fetchone()
-        return row is not None and is_of_other_run(row[0], epoch, table.run)
+        return None if row is None else row[0]
 
-    return _with(table, look)
+    return is_of_other_run(_with(table, kept), epoch, run())
 
 
 def _forget(table: PostgresTable, last: int) -> str:
@@ -209,7 +213,7 @@ def _begun(connection: Connection[Any], table: PostgresTable) -> int:
                     f"sink {table.name}: the user {table.sink.user} may not create Tandem's own table in the schema "
                     f"{table.sink.schema_name}. GRANT CREATE on it, or create it: {create_epochs(table.sink)}"
                 ) from error
-    if table.run and not keeps_runs(connection, table.sink):
+    if not keeps_runs(connection, table.sink):
         try:
             with connection.transaction():
                 connection.execute("SET LOCAL lock_timeout = '2s'")

@@ -17,7 +17,7 @@ from tandem.formats.resolved import Formats
 from tandem.intake.parsing import Counts
 from tandem.kafka.appender import ProposalAppender
 from tandem.kafka.epoch_producer import EpochProducer
-from tandem.kafka.topic_ids import ids_of, run_of
+from tandem.kafka.topic_ids import ids_of, with_settled
 from tandem.kafka.topics import Topics
 from tandem.kafka.troubles import TRANSACTIONS
 from tandem.kafka.watching import Troubles, look_at
@@ -58,6 +58,7 @@ from tandem.replica.states import States
 from tandem.replica.table_copies import note_tables, remove_unneeded
 from tandem.replica.tables import table_sinks
 from tandem.replica.unread import UnreadRecords
+from tandem.replica.which_run import run_of
 from tandem.snapshots import Savepoint, SnapshotStoreError, StoredTables
 from tandem.topics.declared import check_limits, compacted_inputs, counts_read, ensure_topics, sink_topics
 
@@ -87,15 +88,13 @@ class Output:
         compacted = compacted_inputs(topics, manifest)
         for reason in compacted.values():
             _log.warning("input_is_compacted", reason=reason)
-        run = run_of(topics, logs.ordering)
-        files = table_sinks(manifest, setting.name, run)
+        files = table_sinks(manifest, setting.name)
         deltas = table_access.reach(files)
         refused = RefusedRows(sink_topics(topics, manifest, deltas), lambda: sink_topics(topics, manifest, deltas))
         check_limits(refused.sinks)
-        postgres = postgres_tables(manifest, os.environ, setting.name, run)
-        tables = SinkTables(files, iceberg_tables(manifest, os.environ, setting.name, run), postgres)
-        is_alone = setting.spec.ordering.mode == "none"
-        prepare_tables(tables, manifest.name, None if is_alone else lambda: clients.newest_published().epoch)
+        postgres = postgres_tables(manifest, os.environ, setting.name)
+        tables = SinkTables(files, iceberg_tables(manifest, os.environ, setting.name), postgres)
+        prepare_tables(tables, manifest.name, lambda: clients.newest_published().epoch, lambda: run_of(clients, topics))
         written = (logs.ordering, logs.commits, *refused.sinks.partitions, TRANSACTIONS)
         troubles = Troubles(look_at(clients.connection, lambda: written), setting.metrics.refused)
         appender = ProposalAppender(
@@ -210,10 +209,14 @@ class _Preparation:
         engine = self._engine(computing, code, agreed, formats)
         rows = engine.job.query.frame.schema
         output.check_fit(rows)
+        if known is None:
+            ids = with_settled(topics, ids, clients.logs.commits)
+            mine = replace(mine, topic_ids=ids)
         membership = self._planned(engine, known, mine, output.appender)
         if other is not None and membership.candidate:
             other.wait_until_over(membership.config, self._starting, output.while_waiting())
         self._starting.begins("the tables of the job's sinks")
+        output = replace(output, tables=output.tables.of_run(lambda: run_of(clients, topics)))
         make_tables(output.tables, rows, lambda: begins(membership.config, clients.newest_marker()))
         if not settled:
             self._belong_to(membership)

@@ -41,7 +41,7 @@ class TableSink:
     replica: str = ""
 
 
-def table_sinks(manifest: Manifest, replica: str = "", run: str = "") -> tuple[TableSink, ...]:
+def table_sinks(manifest: Manifest, replica: str = "") -> tuple[TableSink, ...]:
     """The table sinks of a job, or of a lane, whose files are in a partition `lane=` of the table.
 
     `replica` : its name. Without ordering, each of several has epochs of its own: Parquet files in a partition `replica=`,
@@ -58,7 +58,7 @@ def table_sinks(manifest: Manifest, replica: str = "", run: str = "") -> tuple[T
             own = "" if manifest.lane is None else f"/lane={manifest.lane}"
             if alone and sink.kind == "parquet":
                 own += f"/replica={alone}"
-            sinks.append(TableSink(sink.name, sink.kind, folder + own, run, alone))
+            sinks.append(TableSink(sink.name, sink.kind, folder + own, replica=alone))
     if any(sink.kind == "delta" for sink in sinks):
         try:
             import deltalake  # noqa: F401

@@ -63,12 +63,12 @@ def test_epoch_0_of_an_iceberg_table_is_this_runs_only_if_the_table_says_so_or_n
     make_tables(SinkTables(lake=[table]), SINKS, lambda: True)
 
     append(IcebergWriter(table, 0), 0)
-    refuse_earlier_runs([two], newest_epochs([two]), lambda: -1)
+    refuse_earlier_runs([two], newest_epochs([two]), lambda: -1, lambda: "two")
 
     append(IcebergWriter(one, 0), 1)
-    refuse_earlier_runs([one], newest_epochs([one]), lambda: 0)
+    refuse_earlier_runs([one], newest_epochs([one]), lambda: 0, lambda: "one")
     with pytest.raises(TableError, match="has epochs up to 1 of an earlier run, and epoch 0 is the last one that"):
-        refuse_earlier_runs([two], newest_epochs([two]), lambda: 0)
+        refuse_earlier_runs([two], newest_epochs([two]), lambda: 0, lambda: "two")
 
 
 def test_a_table_of_a_generation_that_an_earlier_tandem_began_is_made_with_the_next_one_that_starts() -> None:

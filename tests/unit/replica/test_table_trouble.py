@@ -30,7 +30,11 @@ def rows(epoch: int) -> EpochRows:
             r"of sink archive.*no space is left there \(.*MiB",
         ),
         (OSError(116, "Stale file handle"), TableUnreachableError, "Stale file handle. It is tried again"),
-        (PermissionError(13, "Permission denied"), TableUnreachableError, "Permission denied. Give the account.*tried again"),
+        (
+            PermissionError(13, "Permission denied"),
+            TableUnreachableError,
+            "Permission denied. Give the account.*tried again",
+        ),
         (PermissionError("ExpiredToken"), TableUnreachableError, "ExpiredToken. Give the account.*tried again"),
     ],
 )

@@ -188,7 +188,7 @@ def test_rows_that_do_not_fit_a_delta_table_are_refused_in_words(tmp_path: Path)
 
 def begin(kind: str, folder: Path, job: str = "job", published: Callable[[], int] = lambda: -1) -> None:
     """What a replica does before it begins."""
-    refuse_tables_of_earlier_runs(job, [TableSink("archive", kind, str(folder))], published)
+    refuse_tables_of_earlier_runs(job, [TableSink("archive", kind, str(folder))], published, lambda: "")
 
 
 def written(kind: str, folder: Path, *epochs: int) -> None:
@@ -245,7 +245,7 @@ def test_the_epoch_to_come_is_this_runs_only_if_this_run_has_written_it(kind: st
         return TableSink("archive", kind, str(tmp_path / "t"), run)
 
     def starts(run: str) -> None:
-        refuse_tables_of_earlier_runs("job", [sink(run)], lambda: last)
+        refuse_tables_of_earlier_runs("job", [sink("")], lambda: last, lambda: run)
 
     MakingTableWriter("job", [sink("one")]).write(rows(last + 1))
 
@@ -260,7 +260,7 @@ def test_an_epoch_of_a_tandem_that_kept_no_runs_is_taken_for_this_runs(kind: str
     MakingTableWriter("job", [TableSink("archive", kind, str(tmp_path / "t"), "one")]).write(rows(0))
     written(kind, tmp_path / "t", 1)
 
-    refuse_tables_of_earlier_runs("job", [TableSink("archive", kind, str(tmp_path / "t"), "two")], lambda: 0)
+    refuse_tables_of_earlier_runs("job", [TableSink("archive", kind, str(tmp_path / "t"))], lambda: 0, lambda: "two")
 
 
 @pytest.mark.parametrize("kind", KINDS)

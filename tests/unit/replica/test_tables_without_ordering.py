@@ -11,9 +11,9 @@ from deltalake import DeltaTable
 from pyspark.sql.types import LongType, StructField, StructType
 
 from tandem.manifest import load
-from tandem.replica.made_tables import SinkTables, make_tables
+from tandem.replica.made_tables import SinkTables, make_tables, prepare_tables
 from tandem.replica.rows import EpochRows
-from tandem.replica.tables import TableSink, TableWriter, table_sinks
+from tandem.replica.tables import TableError, TableSink, TableWriter, table_sinks
 
 MANIFEST = """\
 apiVersion: tandem.dev/v1alpha1
@@ -60,3 +60,13 @@ def test_epochs_of_one_replica_are_not_taken_for_those_of_another(kind: str, tmp
 @pytest.mark.parametrize(("mode", "replicas"), [("heartbeat", 2), ("none", 1)])
 def test_where_epochs_are_the_jobs_so_is_the_table(kind: str, mode: str, replicas: int, tmp_path: Path) -> None:
     assert sinks(tmp_path, kind, "replica-0", mode, replicas) == (TableSink("archive", kind, str(tmp_path / "table")),)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "delta"])
+def test_epochs_of_an_earlier_run_of_a_replica_are_refused_at_its_start(kind: str, tmp_path: Path) -> None:
+    mine = sinks(tmp_path, kind, "replica-0")
+    write(mine, 5, 1)
+
+    prepare_tables(SinkTables(mine), "orders", lambda: 5, lambda: "run")
+    with pytest.raises(TableError, match="has epochs up to 5 of an earlier run, and the job begins again"):
+        prepare_tables(SinkTables(mine), "orders", lambda: -1, lambda: "run")
