@@ -214,14 +214,23 @@ def _begun(connection: Connection[Any], table: PostgresTable) -> int:
                     f"{table.sink.schema_name}. GRANT CREATE on it, or create it: {create_epochs(table.sink)}"
                 ) from error
     if not keeps_runs(connection, table.sink):
-        try:
-            with connection.transaction():
-                connection.execute("SET LOCAL lock_timeout = '2s'")
-                connection.execute(add_runs(table.sink))
-        except (psycopg.errors.InsufficientPrivilege, psycopg.errors.LockNotAvailable) as error:
-            _log.warning("runs_not_kept", sink=table.name, reason=said(error), remedy=add_runs(table.sink))
+        _keep_runs(connection, table)
     newest = _newest(connection, table)
     return -1 if newest is None else newest
+
+
+def _keep_runs(connection: Connection[Any], table: PostgresTable) -> None:
+    """Add the column with the runs, which a table works without; other jobs' epochs queue behind it, so it waits shortly."""
+    import psycopg
+
+    try:
+        with connection.transaction():
+            connection.execute("SET LOCAL lock_timeout = '100ms'")
+            connection.execute(add_runs(table.sink))
+    except psycopg.Error as error:
+        if connection.broken:
+            raise
+        _log.warning("runs_not_kept", sink=table.name, reason=said(error), remedy=add_runs(table.sink))
 
 
 def _newest(connection: Connection[Any], table: PostgresTable) -> int | None:
