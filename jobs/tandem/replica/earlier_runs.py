@@ -8,8 +8,10 @@ from dataclasses import replace
 from functools import partial
 
 import fsspec
+import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tandem.replica import table_access
 from tandem.replica.table_errors import TableError
 from tandem.replica.tables import RUN_METADATA, TableSink, application_of, file_name, run_applications
 
@@ -55,13 +57,29 @@ def refuse_tables_of_earlier_runs(
     wrote it had begun before.
     """
     for sink in sinks:
-        newest = _newest_delta(sink, job) if sink.kind == "delta" else _newest_parquet(sink)
-        is_other = partial(_is_other_delta if sink.kind == "delta" else _is_other_parquet, sink, newest, job, run)
+        is_delta = sink.kind == "delta"
+        newest = table_access.asked(
+            sink, partial(_newest_delta, sink, job) if is_delta else partial(_newest_parquet, sink), -1
+        )
+        is_other = (
+            partial(_is_other_delta, sink, newest, job, run)
+            if is_delta
+            else partial(_is_other_parquet, sink, newest, run)
+        )
         if why := earlier_run(newest, last_published, is_other):
             raise TableError(
-                f"sink {sink.name}: the {sink.kind} table {sink.path} {why}. Give the sink another path, or remove the "
-                "old table"
+                f"sink {sink.name}: the {sink.kind} table {sink.path} {why}. {_remedy(sink, last_published())}"
             )
+
+
+def _remedy(sink: TableSink, last: int) -> str:
+    """How a job goes on whose `last` epoch is published: a table that it has written must not be removed."""
+    if last < 0:
+        return "Give the sink another path, or remove the old table"
+    elsewhere = "the sink another path, and start the job with --accept-changes: it goes on as its next generation"
+    if sink.kind == "delta":
+        return f"Give {elsewhere}"
+    return f"Move the files after {file_name(last)} out of that folder, and start the job again; or give {elsewhere}"
 
 
 def _newest_delta(sink: TableSink, job: str) -> int:
@@ -77,17 +95,30 @@ def _newest_delta(sink: TableSink, job: str) -> int:
 def _is_other_delta(sink: TableSink, newest: int, job: str, run: Callable[[], str]) -> bool:
     from deltalake import DeltaTable
 
-    table = DeltaTable(sink.path)
-    mine = replace(sink, run=run())
-    of_any, of_mine = (table.transaction_version(name) for name in run_applications(job, mine))
-    return bool(mine.run) and of_any == newest and of_mine != newest
+    table = table_access.asked(sink, lambda: DeltaTable(sink.path), None)
+    if table is None or not (mine := run()):
+        return False
+    names = run_applications(job, replace(sink, run=mine))
+    of_any, of_mine = table_access.asked(
+        sink, lambda: [table.transaction_version(name) for name in names], [None, None]
+    )
+    return of_any == newest and of_mine != newest
 
 
-def _is_other_parquet(sink: TableSink, newest: int, _job: str, run: Callable[[], str]) -> bool:
+def _is_other_parquet(sink: TableSink, newest: int, run: Callable[[], str]) -> bool:
+    kept = table_access.asked(sink, partial(_kept_parquet, sink, newest), "")
+    return is_of_other_run(kept, newest, run())
+
+
+def _kept_parquet(sink: TableSink, epoch: int) -> str:
+    """What an epoch's file says of its run; "": nothing, or it is none of Tandem's, or torn, and will be replaced."""
     files, root = fsspec.core.url_to_fs(sink.path)
-    with files.open(f"{root}/{file_name(newest)}", "rb") as file:
-        kept = (pq.read_schema(file).metadata or {}).get(RUN_METADATA)
-    return kept is not None and is_of_other_run(kept.decode(), newest, run())
+    try:
+        with files.open(f"{root}/{file_name(epoch)}", "rb") as file:
+            kept = (pq.read_schema(file).metadata or {}).get(RUN_METADATA, b"")
+    except pa.ArrowException:
+        return ""
+    return kept.decode(errors="replace")
 
 
 def _newest_parquet(sink: TableSink) -> int:

@@ -6,7 +6,7 @@ import re
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Final, cast
+from typing import Any, Final, TypeVar, cast
 
 import fsspec
 import pyarrow as pa
@@ -20,6 +20,8 @@ from tandem.replica.table_errors import TableError
 from tandem.replica.table_errors import TableUnreachableError as TableUnreachableError
 from tandem.replica.tables import TableSink, check_delta
 from tandem.topics.declared import TABLE_PREFIX
+
+_T = TypeVar("_T")
 
 TIMEOUT_S: Final = 20.0
 _LONGEST: Final = 500
@@ -81,6 +83,13 @@ def make(sink: TableSink, rows: pa.Schema, timeout_s: float = TIMEOUT_S) -> bool
 def check_there(sink: TableSink, timeout_s: float = TIMEOUT_S) -> None:
     """Raise `TableError` if there is no such table, as `tables.check_there`; else as `reach`."""
     _ask(sink, partial(tables.check_there, sink), timeout_s, may_miss=False)
+
+
+def asked(sink: TableSink, look: Callable[[], _T], otherwise: _T, timeout_s: float = TIMEOUT_S) -> _T:
+    """What `look` finds in a table; `otherwise`, if it is not there. Raises as `reach`."""
+    found: list[_T] = []
+    _ask(sink, lambda: found.append(look()), timeout_s)
+    return found[0] if found else otherwise
 
 
 def _ask(sink: TableSink, look: Callable[[], None], timeout_s: float, may_miss: bool = True) -> None:
