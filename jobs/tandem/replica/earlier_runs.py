@@ -57,15 +57,11 @@ def refuse_tables_of_earlier_runs(
     wrote it had begun before.
     """
     for sink in sinks:
-        is_delta = sink.kind == "delta"
-        newest = table_access.asked(
-            sink, partial(_newest_delta, sink, job) if is_delta else partial(_newest_parquet, sink), -1
-        )
-        is_other = (
-            partial(_is_other_delta, sink, newest, job, run)
-            if is_delta
-            else partial(_is_other_parquet, sink, newest, run)
-        )
+        newest = newest_epoch(sink, job)
+        if sink.kind == "delta":
+            is_other = partial(_is_other_delta, sink, newest, job, run)
+        else:
+            is_other = partial(_is_other_parquet, sink, newest, run)
         if why := earlier_run(newest, last_published, is_other):
             raise TableError(
                 f"sink {sink.name}: the {sink.kind} table {sink.path} {why}. {_remedy(sink, last_published())}"
@@ -80,6 +76,12 @@ def _remedy(sink: TableSink, last: int) -> str:
     if sink.kind == "delta":
         return f"Give {elsewhere}"
     return f"Move the files after {file_name(last)} out of that folder, and start the job again; or give {elsewhere}"
+
+
+def newest_epoch(sink: TableSink, job: str) -> int:
+    """The newest epoch of `job` in a table; −1: there is none. Raises as `table_access.reach`."""
+    look = partial(_newest_delta, sink, job) if sink.kind == "delta" else partial(_newest_parquet, sink)
+    return table_access.asked(sink, look, -1)
 
 
 def _newest_delta(sink: TableSink, job: str) -> int:

@@ -20,6 +20,7 @@ from tandem.replica import iceberg, postgres, table_access
 from tandem.replica.earlier_runs import refuse_tables_of_earlier_runs
 from tandem.replica.iceberg_catalog import IcebergTable
 from tandem.replica.identity_parts import facts_format
+from tandem.replica.old_names import of_the_job, warn_of_old_names
 from tandem.replica.postgres import PostgresTable
 from tandem.replica.tables import TableSink
 from tandem.topics.declared import TABLE_PREFIX
@@ -60,6 +61,7 @@ def prepare_tables(tables: SinkTables, job: str, last_published: Callable[[], in
     """
     newest_of_postgres = postgres.prepare(tables.postgres)
     newest_of_lake = iceberg.newest_epochs(tables.lake)
+    warn_of_old_names(job, tables.files)
     refuse_tables_of_earlier_runs(job, tables.files, last_published, run)
     postgres.refuse_earlier_runs(tables.postgres, newest_of_postgres, last_published, run)
     iceberg.refuse_earlier_runs(tables.lake, newest_of_lake, last_published, run)
@@ -87,10 +89,12 @@ def make_tables(tables: SinkTables, rows: StructType, is_new: Callable[[], bool]
         return
     may_make = is_new()
     for sink in tables.files:
-        is_part = bool(sink.replica) and sink.kind == "parquet"  # of the table: a replica that is new has none yet
+        if not may_make:
+            table_access.check_there(of_the_job(sink))  # its own part of it, a replica of an older Tandem has not
+        is_part = bool(sink.replica) and sink.kind == "parquet"
         if not (may_make or is_part):
-            table_access.check_there(sink)
-        elif table_access.make(sink, _schema(rows, sink.name)):
+            continue
+        if table_access.make(sink, _schema(rows, sink.name)):
             _made(sink.name, sink.path)
     for table in tables.lake:
         if not may_make:

@@ -44,12 +44,12 @@ class TableSink:
 def table_sinks(manifest: Manifest, replica: str = "") -> tuple[TableSink, ...]:
     """The table sinks of a job, or of a lane, whose files are in a partition `lane=` of the table.
 
-    `replica` : its name. Without ordering, each of several has epochs of its own: Parquet files in a partition `replica=`,
-    and in Delta an application of its own.
+    `replica` : its name. Without ordering, each has epochs of its own, and more replicas may come: Parquet files are in
+    a partition `replica=`, and in Delta each is an application of its own.
 
     Raises `TableError` if a Delta sink is asked for and `deltalake` is not installed.
     """
-    alone = replica if manifest.spec.ordering.mode == "none" and manifest.spec.replicas > 1 else ""
+    alone = replica if manifest.spec.ordering.mode == "none" else ""
     sinks = []
     for sink in manifest.spec.sinks:
         if sink.files is not None:

@@ -11,6 +11,7 @@ from deltalake import DeltaTable
 from pyspark.sql.types import LongType, StructField, StructType
 
 from tandem.manifest import load
+from tandem.replica import old_names
 from tandem.replica.made_tables import SinkTables, make_tables, prepare_tables
 from tandem.replica.rows import EpochRows
 from tandem.replica.tables import TableError, TableSink, TableWriter, table_sinks
@@ -38,6 +39,7 @@ def sinks(folder: Path, kind: str, replica: str, mode: str = "none", replicas: i
 
 def write(mine: tuple[TableSink, ...], epoch: int, number: int) -> None:
     """As a replica does of a job whose generation has begun long ago."""
+    Path(old_names.of_the_job(mine[0]).path).mkdir(exist_ok=True)
     make_tables(SinkTables(mine), SINKS, lambda: mine[0].kind == "delta")
     values = pa.array([{"n": number}], pa.struct([("n", pa.int64())]))
     columns = {"sink": ["archive"], "key": pa.nulls(1, pa.binary()), "value": pa.nulls(1, pa.binary())}
@@ -57,7 +59,7 @@ def test_epochs_of_one_replica_are_not_taken_for_those_of_another(kind: str, tmp
 
 
 @pytest.mark.parametrize("kind", ["parquet", "delta"])
-@pytest.mark.parametrize(("mode", "replicas"), [("heartbeat", 2), ("none", 1)])
+@pytest.mark.parametrize(("mode", "replicas"), [("heartbeat", 2), ("heartbeat", 1)])
 def test_where_epochs_are_the_jobs_so_is_the_table(kind: str, mode: str, replicas: int, tmp_path: Path) -> None:
     assert sinks(tmp_path, kind, "replica-0", mode, replicas) == (TableSink("archive", kind, str(tmp_path / "table")),)
 
@@ -70,3 +72,29 @@ def test_epochs_of_an_earlier_run_of_a_replica_are_refused_at_its_start(kind: st
     prepare_tables(SinkTables(mine), "orders", lambda: 5, lambda: "run")
     with pytest.raises(TableError, match="has epochs up to 5 of an earlier run, and the job begins again"):
         prepare_tables(SinkTables(mine), "orders", lambda: -1, lambda: "run")
+
+
+def test_a_replica_that_is_alone_writes_under_its_own_name_as_there_may_be_more_later(tmp_path: Path) -> None:
+    assert sinks(tmp_path, "parquet", "replica-0", replicas=1) == sinks(tmp_path, "parquet", "replica-0", replicas=2)
+    assert sinks(tmp_path, "delta", "replica-0", replicas=1) == sinks(tmp_path, "delta", "replica-0", replicas=2)
+
+
+def test_a_folder_that_is_not_there_is_not_made_for_a_replicas_part_of_it(tmp_path: Path) -> None:
+    mine = SinkTables(sinks(tmp_path, "parquet", "replica-0"))
+    with pytest.raises(TableError, match="the folder or volume with it is not here"):
+        make_tables(mine, SINKS, lambda: False)
+    assert not (tmp_path / "table").exists()
+
+    (tmp_path / "table").mkdir()
+    make_tables(mine, SINKS, lambda: False)
+    assert (tmp_path / "table" / "replica=replica-0").is_dir()
+
+
+@pytest.mark.parametrize("kind", ["parquet", "delta"])
+def test_epochs_under_the_jobs_name_are_reported(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[object] = []
+    monkeypatch.setattr(old_names._log, "warning", lambda event, **words: said.append((event, words["newest"])))
+    write(sinks(tmp_path, kind, "", mode="heartbeat"), 5, 1)
+    for mode in ("heartbeat", "none"):
+        prepare_tables(SinkTables(sinks(tmp_path, kind, "replica-0", mode)), "orders", lambda: 5, lambda: "run")
+    assert said == [("written_under_the_jobs_name", 5)]
