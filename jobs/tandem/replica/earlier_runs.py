@@ -101,9 +101,8 @@ def _is_other_delta(sink: TableSink, newest: int, job: str, run: Callable[[], st
     if table is None or not (mine := run()):
         return False
     names = run_applications(job, replace(sink, run=mine))
-    of_any, of_mine = table_access.asked(
-        sink, lambda: [table.transaction_version(name) for name in names], [None, None]
-    )
+    nothing: list[int | None] = [None, None]
+    of_any, of_mine = table_access.asked(sink, lambda: [table.transaction_version(name) for name in names], nothing)
     return of_any == newest and of_mine != newest
 
 
@@ -120,7 +119,7 @@ def _kept_parquet(sink: TableSink, epoch: int) -> str:
             kept = (pq.read_schema(file).metadata or {}).get(RUN_METADATA, b"")
     except pa.ArrowException:
         return ""
-    return kept.decode(errors="replace")
+    return str(kept, errors="replace")
 
 
 def _newest_parquet(sink: TableSink) -> int:
