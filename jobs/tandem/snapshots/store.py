@@ -29,6 +29,7 @@ from tandem.snapshots.errors import (
 )
 from tandem.snapshots.garbage import Collected, Retention, newest_first, older_than, to_retire, unnamed
 from tandem.snapshots.local import Hasher, LocalFile
+from tandem.snapshots.marks import RETIRED, retire
 from tandem.snapshots.parallel import for_each
 from tandem.snapshots.remote import INCOMING, Remote, RemoteFile
 from tandem.snapshots.restoring import Restorer
@@ -43,11 +44,9 @@ from tandem.snapshots.values import (
 )
 
 _log = get_logger(__name__)
-
 GRACE_MS: Final = 900_000
 """How long what is named by nothing stays. All processes of a job must agree on it."""
 
-_RETIRED: Final = ".retired"
 _LOOK_EVERY_MS: Final = 60_000
 _WRITERS: Final = 4
 
@@ -229,14 +228,15 @@ class SnapshotStore:
         named_by = {path: manifest for path, manifest in read.items() if manifest is not None}
         garbage = unnamed(older_than(objects, self._grace_ms, now_ms), [*named_by.values(), *savepoints])
         torn = [path for path in older_than(paths, self._grace_ms, now_ms) if path in read and read[path] is None]
-        valid = newest_first(m for path, m in named_by.items() if path not in marks)
-        leaving = to_retire(valid, retention, taken_ms or now_ms)
+        kept = newest_first(m for path, m in named_by.items() if path not in marks)
+        leaving = to_retire(kept, retention, taken_ms or now_ms)
+        refused = retire(self.remote, leaving)  # a full store takes no mark before something has gone
         # Marks go last: without its mark, a manifest whose objects are gone would be found again.
         for_each(self.remote.remove, [path for path in expired if path in paths], _WRITERS)
         for_each(self.remote.remove, [*garbage, *torn, *deleted], _WRITERS)
-        for_each(self.remote.remove, [path + _RETIRED for path in expired], _WRITERS)
-        # After the removal: a full store may take no mark before.
-        for_each(lambda manifest: self.remote.put_bytes(b"", f"manifests/{manifest.name}{_RETIRED}"), leaving, _WRITERS)
+        for_each(self.remote.remove, [path + RETIRED for path in expired], _WRITERS)
+        if refused:
+            raise refused
         return Collected(len(leaving), len(garbage), sum(objects[path].size for path in garbage))
 
     def _reliable(self, wanted: set[str], now: float) -> dict[str, str]:
@@ -268,8 +268,8 @@ class SnapshotStore:
     def _manifests(self) -> tuple[dict[str, RemoteFile], dict[str, RemoteFile]]:
         """All manifests, and the marks of those that are retired, both by the manifests' paths."""
         files = self.remote.files("manifests")
-        marks = {path.removesuffix(_RETIRED): file for path, file in files.items() if path.endswith(_RETIRED)}
-        return {path: file for path, file in files.items() if not path.endswith(_RETIRED)}, marks
+        marks = {path.removesuffix(RETIRED): file for path, file in files.items() if path.endswith(RETIRED)}
+        return {path: file for path, file in files.items() if not path.endswith(RETIRED)}, marks
 
     def _is_there(self, manifest: SnapshotManifest) -> bool:
         paths, marks = self._manifests()

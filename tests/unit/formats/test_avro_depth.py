@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import subprocess
 import sys
 from typing import Any
@@ -46,7 +47,9 @@ except UndecodableError as error:
 
 
 def test_a_record_of_a_million_levels_is_undecodable_and_the_process_lives() -> None:
-    ended = subprocess.run([sys.executable, "-c", DEEP], capture_output=True, text=True, timeout=120, check=False)
+    paths = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    argv = [sys.executable, "-c", DEEP]
+    ended = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False, env=paths)
 
     assert ended.returncode == 0, ended.stderr
     assert "it cannot be read by its schema 2 and the reader's: it is nested too deeply" in ended.stdout
