@@ -60,9 +60,7 @@ class IcebergTable:
             return load_catalog(options.pop("name", f"tandem-{self.name}"), **options)
 
 
-def iceberg_tables(
-    manifest: Manifest, environ: Mapping[str, str], replica: str, run: str = ""
-) -> tuple[IcebergTable, ...]:
+def iceberg_tables(manifest: Manifest, environ: Mapping[str, str], replica: str) -> tuple[IcebergTable, ...]:
     """The sinks of a job that are Iceberg tables. Raises `TableError`: no pyiceberg, or a secret is missing.
 
     replica : its name; without ordering each replica has epochs of its own.
@@ -76,9 +74,7 @@ def iceberg_tables(
         raise TableError("an iceberg sink needs the package pyiceberg: pip install 'tandem-stream[iceberg]'") from error
     job = f"{manifest.name}.{replica}" if manifest.spec.ordering.mode == "none" else manifest.name
     try:
-        return tuple(
-            IcebergTable(name, s.table, s.options(environ, manifest.base, name), job, run) for name, s in found
-        )
+        return tuple(IcebergTable(name, s.table, s.options(environ, manifest.base, name), job) for name, s in found)
     except SecretError as error:
         raise TableError(str(error)) from error
 

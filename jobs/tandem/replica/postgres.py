@@ -52,9 +52,7 @@ class PostgresTable:
         return str(self)  # without the password
 
 
-def postgres_tables(
-    manifest: Manifest, environ: Mapping[str, str], replica: str, run: str = ""
-) -> tuple[PostgresTable, ...]:
+def postgres_tables(manifest: Manifest, environ: Mapping[str, str], replica: str) -> tuple[PostgresTable, ...]:
     """The sinks of a job that are tables of PostgreSQL. Raises `TableError`: no psycopg, or a secret is missing.
 
     replica : its name; without ordering each replica has epochs of its own.
@@ -73,7 +71,7 @@ def postgres_tables(
     except SecretError as error:
         raise TableError(str(error)) from error
     return tuple(
-        PostgresTable(name, sink, partial(sink.options, environ, manifest.base, name), job, run) for name, sink in found
+        PostgresTable(name, sink, partial(sink.options, environ, manifest.base, name), job) for name, sink in found
     )
 
 
