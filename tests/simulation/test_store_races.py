@@ -1,4 +1,4 @@
-"""Whoever pauses between which two calls: no snapshot is robbed of what it needs."""
+"""Whichever process pauses, between any two calls: no snapshot is robbed of what it needs."""
 
 from collections import Counter
 from collections.abc import Iterable

@@ -57,6 +57,12 @@ def walked(node: Any) -> Iterator[Any]:
         yield from walked(child)
 
 
+def expressions_of(plan: Any) -> Iterator[Any]:
+    """The expressions of a plan's nodes, those of subqueries too; what an expression is made of is among its children."""
+    for node in (one for root in (plan, *elements(plan.subqueriesAll())) for one in walked(root)):
+        yield from elements(node.expressions())
+
+
 def nodes_of(plan: Any) -> list[dict[str, Any]]:
     """A plan as Spark's `toJSON` gives it, with the rows of each `Expand`: of an `unpivot` it leaves them out."""
     nodes: list[dict[str, Any]] = json.loads(plan.toJSON())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from tandem.engine.jvm_plans import children, class_of, elements, walked
+from tandem.engine.jvm_plans import children, class_of, expressions_of
 
 _KNOWN: Final = frozenset(
     {"MonotonicallyIncreasingID", "SparkPartitionID", "CallMethodViaReflection", "TryReflect", "PythonUDTF"}
@@ -27,9 +27,8 @@ def undetermined_of_themselves(plan: Any) -> Iterator[tuple[str, str]]:
     """
     if plan.deterministic():
         return
-    for node in (one for root in (plan, *elements(plan.subqueriesAll())) for one in walked(root)):
-        for expression in elements(node.expressions()):
-            yield from _of(expression)
+    for expression in expressions_of(plan):
+        yield from _of(expression)
 
 
 def _of(expression: Any) -> Iterator[tuple[str, str]]:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from pyspark.sql import DataFrame
 
 from tandem.engine.facts import typed_in_sql, without_identity
-from tandem.engine.jvm_plans import children, class_of, elements, nodes_of, walked
+from tandem.engine.jvm_plans import children, class_of, expressions_of, nodes_of, walked
 from tandem.engine.own_chance import undetermined_of_themselves
 from tandem.engine.plan_tree import Node, tree
 from tandem.jobapi.errors import JobError
@@ -174,7 +174,7 @@ def _with_constants(node: Any, following: Sequence[Any]) -> Iterator[tuple[str, 
 
 def _modes_of_bytes(plan: Any) -> Iterator[tuple[str, str]]:
     """Spark counts equal bytes, and maps, apart where they are different objects, so the most frequent are any of them."""
-    for expression in _expressions(plan):
+    for expression in (part for one in expressions_of(plan) for part in walked(one)):
         if class_of(expression) not in _MODES:
             continue
         kind = str(children(expression)[0].dataType().json())
@@ -186,17 +186,11 @@ def _modes_of_bytes(plan: Any) -> Iterator[tuple[str, str]]:
 
 def _times_of_today(plan: Any) -> Iterator[tuple[str, str]]:
     """Spark gives a time of day the clock's day where it is to be a timestamp."""
-    for expression in _expressions(plan):
+    for expression in (part for one in expressions_of(plan) for part in walked(one)):
         if class_of(expression) != "Cast" or str(expression.dataType().typeName()) not in _TIMES:
             continue
         if str(children(expression)[0].dataType().typeName()).startswith("time("):
             yield "a TIME that is cast to a timestamp, which takes the clock's day", _DAY_REMEDY
-
-
-def _expressions(plan: Any) -> Iterator[Any]:
-    """Every expression of a plan in the JVM, those of subqueries too, each before its arguments."""
-    nodes = (node for one in (plan, *elements(plan.subqueriesAll())) for node in walked(one))
-    return (part for node in nodes for one in elements(node.expressions()) for part in walked(one))
 
 
 def holds_bytes(kind: str) -> bool:

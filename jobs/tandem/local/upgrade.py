@@ -229,7 +229,7 @@ class Upgrade:
             )
         raise UpgradeError(
             f"{name} has come no nearer to the log's head for {self.step_deadline_s:.0f} s: it {where}. See what it is "
-            f"at in {self.directory.log_file(name)}, and run the command again"
+            f"doing in {self.directory.log_file(name)}, and run the command again"
         )
 
     def _must_run(self, name: str, what: str) -> None:

@@ -7,7 +7,14 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Any
 
-from tandem.protocol.values import TopicPartition
+from tandem.protocol.values import Offsets, TopicPartition
+
+A, B = TopicPartition("in", 0), TopicPartition("in", 1)
+
+
+def at(a: int, b: int) -> Offsets:
+    """Positions in both partitions."""
+    return Offsets({A: a, B: b})
 
 
 @dataclass

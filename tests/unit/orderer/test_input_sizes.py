@@ -4,26 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tandem.kafka import patience
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import NotAllowedError
-from tandem.orderer import sizes as module
 from tandem.orderer.counted import Counted, sizes_before
 from tandem.orderer.sizes import InputSizes
 from tandem.protocol.values import Offsets, TopicPartition
-from unit.orderer.fake_inputs import Error, FakeConsumer, Message, Now
-
-A, B = TopicPartition("in", 0), TopicPartition("in", 1)
-
-
-def at(a: int, b: int) -> Offsets:
-    return Offsets({A: a, B: b})
-
-
-@pytest.fixture
-def nowhere() -> KafkaConnection:
-    """Of a broker that is not there."""
-    return KafkaConnection({"bootstrap.servers": "127.0.0.1:1", "log_level": "0"})
+from unit.orderer.fake_inputs import A, B, Error, FakeConsumer, Message, Now, at
 
 
 @pytest.mark.parametrize("tables", [frozenset(), frozenset({"in"})])
@@ -58,29 +44,6 @@ def test_an_input_is_silent_only_since_something_of_it_is_waited_for(
         assert sizes.bounded(at(0, 0), at(1, 0), 0, 0.0) == at(0, 0)
         assert sizes.read_to() == followed
     sizes.close()
-
-
-@pytest.fixture
-def now(monkeypatch: pytest.MonkeyPatch) -> Now:
-    made = Now()
-    monkeypatch.setattr(module, "time", made)
-    monkeypatch.setattr(patience.Denied.__init__, "__defaults__", (made.monotonic,))
-    return made
-
-
-@pytest.fixture
-def consumers(monkeypatch: pytest.MonkeyPatch) -> list[FakeConsumer]:
-    FakeConsumer.made = []
-    monkeypatch.setattr(module, "Consumer", FakeConsumer)
-    monkeypatch.setattr(module, "learn", lambda *_: None)
-    return FakeConsumer.made
-
-
-@pytest.fixture
-def sizes(now: Now, consumers: list[FakeConsumer], nowhere: KafkaConnection) -> InputSizes:  # noqa: ARG001
-    made = InputSizes(nowhere, {"in": "read_committed"}, 1_000_000, 10)
-    made.follow(at(0, 0), (A, B), 0.0)
-    return made
 
 
 def test_a_partition_of_which_nothing_comes_is_silent_though_another_delivers(

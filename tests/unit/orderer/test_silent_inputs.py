@@ -4,42 +4,8 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-import pytest
-
-from tandem.kafka.client import KafkaConnection
-from tandem.orderer import sizes as module
 from tandem.orderer.sizes import InputSizes
-from tandem.protocol.values import Offsets, TopicPartition
-from unit.orderer.fake_inputs import FakeConsumer, Message, Now
-
-A, B = TopicPartition("in", 0), TopicPartition("in", 1)
-
-
-def at(a: int, b: int) -> Offsets:
-    return Offsets({A: a, B: b})
-
-
-@pytest.fixture
-def now(monkeypatch: pytest.MonkeyPatch) -> Now:
-    made = Now()
-    monkeypatch.setattr(module, "time", made)
-    return made
-
-
-@pytest.fixture
-def consumers(monkeypatch: pytest.MonkeyPatch) -> list[FakeConsumer]:
-    FakeConsumer.made = []
-    monkeypatch.setattr(module, "Consumer", FakeConsumer)
-    monkeypatch.setattr(module, "learn", lambda *_: None)
-    return FakeConsumer.made
-
-
-@pytest.fixture
-def sizes(now: Now, consumers: list[FakeConsumer]) -> InputSizes:  # noqa: ARG001
-    nowhere = KafkaConnection({"bootstrap.servers": "127.0.0.1:1", "log_level": "0"})
-    made = InputSizes(nowhere, {"in": "read_committed"}, 1_000_000, 10)
-    made.follow(at(0, 0), (A, B), 0.0)
-    return made
+from unit.orderer.fake_inputs import A, B, FakeConsumer, Message, Now, at
 
 
 def test_a_consumer_that_skips_aborted_records_is_not_silent(

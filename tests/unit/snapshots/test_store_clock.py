@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,11 +12,18 @@ import pytest
 from tandem.snapshots import Retention, SnapshotStore, SnapshotStoreError, SnapshotterSettings
 from tandem.snapshots.store_clock import StoreClock
 from unit.snapshots.snapshot_builders import NOW_MS, ONE, Faults, age, checkpoint, fill, head, wall_ms
-from unit.snapshots.snapshotting import INTERVAL_MS, Clock, Start, newest, until
+from unit.snapshots.snapshotting import INTERVAL_MS, Clock, Replica, Start, newest, until
 
 
 def files(folder: Path) -> set[str]:
     return {path.name for path in folder.rglob("*") if path.is_file()}
+
+
+def _publish(replica: Replica, root: Path, clock: Clock, epoch: int) -> None:
+    """The epoch, and wait for its snapshot."""
+    replica.publish(epoch)
+    until(lambda: newest(root) == epoch and replica.snapshotter.is_waiting, f"a snapshot of epoch {epoch}")
+    clock.now_ms += INTERVAL_MS
 
 
 def test_a_replica_whose_clock_is_ahead_takes_nothing_that_was_just_sent_for_old(
@@ -25,11 +33,7 @@ def test_a_replica_whose_clock_is_ahead_takes_nothing_that_was_just_sent_for_old
     clock.now_ms = wall_ms(ahead_ms)
     replica = start(settings=SnapshotterSettings(INTERVAL_MS, ONE, collect_every_ms=0), has_clock=True)
     fill(root, {"objects/ab/ab-00000000": b"somebody is about to name it"})
-
-    def publish(epoch: int) -> None:
-        replica.publish(epoch)
-        until(lambda: newest(root) == epoch and replica.snapshotter.is_waiting, f"a snapshot of epoch {epoch}")
-        clock.now_ms += INTERVAL_MS
+    publish = partial(_publish, replica, root, clock)
 
     publish(1)
     publish(2)
@@ -58,11 +62,7 @@ def test_a_store_whose_clock_is_off_is_cleaned_all_the_same(
     replica = start(settings=SnapshotterSettings(INTERVAL_MS, retention, collect_every_ms=0), has_clock=True)
     fill(root, {"objects/ab/ab-00000000": b"nobody names it"})
     age(root / "objects/ab", 20 * 60_000)
-
-    def publish(epoch: int) -> None:
-        replica.publish(epoch)
-        until(lambda: newest(root) == epoch and replica.snapshotter.is_waiting, f"a snapshot of epoch {epoch}")
-        clock.now_ms += INTERVAL_MS
+    publish = partial(_publish, replica, root, clock)
 
     publish(1)
     publish(2)
